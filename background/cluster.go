@@ -13,7 +13,7 @@ import (
 // A Cluster is what work reads and writes. Its errors are those of the API server,
 // as package k8s.io/apimachinery/pkg/api/errors tells them apart.
 type Cluster interface {
-	interp.Objects
+	interp.ObjectReader
 	// Page is a part of what List gives, behind the one that gave from; next is empty for
 	// the last. There may be any number of objects in all.
 	Page(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector, from string) (objects []map[string]any, next string, err error)

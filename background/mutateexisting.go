@@ -41,7 +41,7 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) workResult {
 	if t.gone { // it is the old object of its request
 		delete(request.Admission, "object")
 	}
-	c := &targetMutation{worker: w, job: j, request: request, objects: &targetReader{Objects: w.options.Cluster, kinds: w.options.Kinds}, done: slices.Clone(j.done)}
+	c := &targetMutation{worker: w, job: j, request: request, objects: &targetReader{ObjectReader: w.options.Cluster, kinds: w.options.Kinds}, done: slices.Clone(j.done)}
 	wanted := c.wanted(ctx, c.objects)
 	if wanted == nil {
 		return skipped("the rule is gone, or the object triggers it no longer")
@@ -74,7 +74,7 @@ type targetMutation struct {
 }
 
 // wanted is what the rule makes of the objects that it selects.
-func (c *targetMutation) wanted(ctx context.Context, objects interp.Objects) []interp.TargetMutation {
+func (c *targetMutation) wanted(ctx context.Context, objects interp.ObjectReader) []interp.TargetMutation {
 	p := c.job.policy
 	return p.engine.MutateExisting(ctx, c.request, p.FullName(), c.job.rule, objects)
 }
@@ -177,14 +177,14 @@ func (c *targetMutation) outcome(wanted []interp.TargetMutation) workResult {
 // targetReader notes a permission that was missing when objects were asked for, and asks for
 // each of the kinds that a pattern stands for.
 type targetReader struct {
-	interp.Objects
+	interp.ObjectReader
 	kinds  func(group, version, kind string) []ObjectKind
 	denied error
 }
 
 // Get finds an object.
 func (a *targetReader) Get(ctx context.Context, apiVersion, kind, namespace, name string) (map[string]any, bool, error) {
-	object, found, err := a.Objects.Get(ctx, apiVersion, kind, namespace, name)
+	object, found, err := a.ObjectReader.Get(ctx, apiVersion, kind, namespace, name)
 	a.note(err)
 	return object, found, err
 }
@@ -200,7 +200,7 @@ func (a *targetReader) List(ctx context.Context, apiVersion, kind, namespace str
 	}
 	var out []map[string]any
 	for _, one := range served {
-		list, err := a.Objects.List(ctx, one.APIVersion, one.Kind, namespace, selector)
+		list, err := a.ObjectReader.List(ctx, one.APIVersion, one.Kind, namespace, selector)
 		a.note(err)
 		if err != nil {
 			return nil, err

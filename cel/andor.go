@@ -47,7 +47,7 @@ func (j chain) dualOf(terms []*node) *node {
 // flat are the terms of n and of chains like it within, each once and without
 // literals. decided tells that one literal decides the whole.
 func (j chain) flat(n *node) (terms []*node, decided bool) {
-	seen := set{}
+	seen := nodeSet{}
 	var walk func(*node)
 	walk = func(n *node) {
 		for _, a := range n.args {
@@ -73,8 +73,8 @@ func (j chain) excludesNothing(terms []*node) bool {
 	})
 }
 
-func setOf(ns []*node) set {
-	s := set{}
+func setOf(ns []*node) nodeSet {
+	s := nodeSet{}
 	for _, n := range ns {
 		s.add(n)
 	}
@@ -220,7 +220,7 @@ func (j chain) choice(t *node) (x *node, lits []*node, ok bool) {
 }
 
 func (j chain) oneOf(c *choice) *node {
-	seen := set{}
+	seen := nodeSet{}
 	var lits []*node
 	for _, l := range c.lits {
 		if seen.add(l) {

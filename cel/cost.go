@@ -62,20 +62,20 @@ const (
 // commonReplaced is how often a text has what replace() looks for, mostly.
 const commonReplaced = 4
 
-// A shape is what is assumed of a value: of a string its characters, of a list or
+// A sizeShape is what is assumed of a value: of a string its characters, of a list or
 // map its elements. Of a value of unknown type it is both.
-type shape struct {
+type sizeShape struct {
 	chars, items float64
-	at           *place // where it was read, if it was read
-	elem         *shape // of an element, if that is not what is there
+	at           *sizedPath // where it was read, if it was read
+	elem         *sizeShape // of an element, if that is not what is there
 }
 
-func scalar() shape { return shape{chars: 1, items: 1} }
+func scalar() sizeShape { return sizeShape{chars: 1, items: 1} }
 
-func (s shape) any() float64 { return max(s.chars, s.items) }
+func (s sizeShape) any() float64 { return max(s.chars, s.items) }
 
 // or is a shape for a value that is one or the other.
-func (s shape) or(t shape) shape {
+func (s sizeShape) or(t sizeShape) sizeShape {
 	u := s
 	if u.at == nil && u.elem == nil {
 		u.at, u.elem = t.at, t.elem
@@ -84,52 +84,52 @@ func (s shape) or(t shape) shape {
 	return u
 }
 
-// A place is a path, with what is assumed of the value there.
-type place struct {
+// A sizedPath is a path, with what is assumed of the value there.
+type sizedPath struct {
 	path         string
 	chars, items float64
-	fields       map[string]*place
-	elem         *place
+	fields       map[string]*sizedPath
+	elem         *sizedPath
 }
 
-func newPlace(path string, sizes Sizes) *place {
+func newPlace(path string, sizes Sizes) *sizedPath {
 	if sizes != nil {
 		if n := float64(sizes(path)); n > 0 {
-			return &place{path: path, chars: n, items: n}
+			return &sizedPath{path: path, chars: n, items: n}
 		}
 	}
 	chars, items := commonSize(path[strings.LastIndexByte(path, '.')+1:])
-	return &place{path: path, chars: chars, items: items}
+	return &sizedPath{path: path, chars: chars, items: items}
 }
 
-func (p *place) shape() shape { return shape{chars: p.chars, items: p.items, at: p} }
+func (p *sizedPath) shape() sizeShape { return sizeShape{chars: p.chars, items: p.items, at: p} }
 
 type coster struct {
 	sizes  Sizes
-	bound  map[string]shape
-	places *place // of which the variables are the fields
+	bound  map[string]sizeShape
+	places *sizedPath // of which the variables are the fields
 }
 
-func newCoster(sizes Sizes) coster { return coster{sizes: sizes, places: &place{}} }
+func newCoster(sizes Sizes) coster { return coster{sizes: sizes, places: &sizedPath{}} }
 
 // read is what is read of a name in a place: each is made once, as expressions read the
 // same again and again.
-func (c coster) read(at *place, name string, path func() string) shape {
+func (c coster) read(at *sizedPath, name string, path func() string) sizeShape {
 	p := at.fields[name]
 	if p == nil {
 		if p = newPlace(path(), c.sizes); at.fields == nil {
-			at.fields = map[string]*place{}
+			at.fields = map[string]*sizedPath{}
 		}
 		at.fields[name] = p
 	}
 	return p.shape()
 }
 
-func (c coster) variable(name string) shape {
+func (c coster) variable(name string) sizeShape {
 	return c.read(c.places, name, func() string { return name })
 }
 
-func (c coster) field(s shape, name string) shape {
+func (c coster) field(s sizeShape, name string) sizeShape {
 	switch {
 	case s.elem != nil:
 		return *s.elem
@@ -139,7 +139,7 @@ func (c coster) field(s shape, name string) shape {
 	return c.read(s.at, name, func() string { return s.at.path + "." + name })
 }
 
-func (c coster) elemOf(s shape) shape {
+func (c coster) elemOf(s sizeShape) sizeShape {
 	switch {
 	case s.elem != nil:
 		return *s.elem
@@ -177,7 +177,7 @@ func commonSize(field string) (chars, items float64) {
 }
 
 // of is what it costs to evaluate n, and the shape of its value.
-func (c coster) of(n *node) (float64, shape) {
+func (c coster) of(n *node) (float64, sizeShape) {
 	switch n.op {
 	case opIdent:
 		if s, ok := c.bound[n.name]; ok {
@@ -185,7 +185,7 @@ func (c coster) of(n *node) (float64, shape) {
 		}
 		return 1, c.variable(n.name)
 	case opString, opBytes:
-		return 0, shape{chars: float64(len(n.lit.(string)))}
+		return 0, sizeShape{chars: float64(len(n.lit.(string)))}
 	case opNull, opBool, opInt, opUint, opDouble:
 		return 0, scalar()
 	case opSelect, opHas, opOpt:
@@ -208,7 +208,7 @@ func (c coster) of(n *node) (float64, shape) {
 	return c.parts(n)
 }
 
-func (c coster) index(n *node) (float64, shape) {
+func (c coster) index(n *node) (float64, sizeShape) {
 	cost, s := c.of(n.args[0])
 	key, _ := c.of(n.args[1])
 	cost += key + 1
@@ -218,8 +218,8 @@ func (c coster) index(n *node) (float64, shape) {
 	return cost, c.elemOf(s)
 }
 
-func (c coster) all(ns []*node) (cost float64, shapes []shape) {
-	shapes = make([]shape, 0, len(ns))
+func (c coster) all(ns []*node) (cost float64, shapes []sizeShape) {
+	shapes = make([]sizeShape, 0, len(ns))
 	for _, n := range ns {
 		k, s := c.of(n)
 		cost += k
@@ -229,7 +229,7 @@ func (c coster) all(ns []*node) (cost float64, shapes []shape) {
 }
 
 // parts is for the nodes that cost what their parts do, and something to make.
-func (c coster) parts(n *node) (float64, shape) {
+func (c coster) parts(n *node) (float64, sizeShape) {
 	cost, shapes := c.all(n.args)
 	switch n.op {
 	case opMaybe:
@@ -237,7 +237,7 @@ func (c coster) parts(n *node) (float64, shape) {
 	case opNot, opNeg:
 		return cost + 1, scalar()
 	case opList, opMap, opStruct:
-		made := shape{items: float64(len(shapes)), elem: &shape{}}
+		made := sizeShape{items: float64(len(shapes)), elem: &sizeShape{}}
 		for _, s := range shapes {
 			*made.elem = made.elem.or(s)
 		}
@@ -249,21 +249,21 @@ func (c coster) parts(n *node) (float64, shape) {
 	return cost, scalar() // && and ||
 }
 
-func (c coster) cond(n *node) (float64, shape) {
+func (c coster) cond(n *node) (float64, sizeShape) {
 	cost, _ := c.of(n.args[0])
 	k, s := c.of(n.args[1])
 	l, t := c.of(n.args[2])
 	return cost + max(k, l), s.or(t)
 }
 
-func (c coster) binary(n *node) (float64, shape) {
+func (c coster) binary(n *node) (float64, sizeShape) {
 	cost, s := c.all(n.args)
 	x, y := s[0], s[1]
 	switch n.operator() {
 	case In:
 		return cost + max(1, y.items), scalar()
 	case Plus:
-		sum := shape{chars: x.chars + y.chars, items: x.items + y.items, at: x.at, elem: x.elem}
+		sum := sizeShape{chars: x.chars + y.chars, items: x.items + y.items, at: x.at, elem: x.elem}
 		if e := x.or(y); e.elem != nil && x.elem != nil && y.elem != nil {
 			both := x.elem.or(*y.elem)
 			sum.elem = &both
@@ -279,9 +279,9 @@ func (c coster) binary(n *node) (float64, shape) {
 func per(factor, n float64) float64 { return max(1, math.Ceil(factor*n)) }
 
 // macro counts the loops that macros expand to.
-func (c coster) macro(n *node) (float64, shape) {
+func (c coster) macro(n *node) (float64, sizeShape) {
 	cost, list := c.of(n.args[0])
-	inner := coster{sizes: c.sizes, bound: map[string]shape{}, places: c.places}
+	inner := coster{sizes: c.sizes, bound: map[string]sizeShape{}, places: c.places}
 	for k, v := range c.bound {
 		inner.bound[k] = v
 	}
@@ -297,7 +297,7 @@ func (c coster) macro(n *node) (float64, shape) {
 	}
 	body, shapes := inner.all(n.args[1:])
 	result := shapes[len(shapes)-1]
-	made := shape{items: list.items, elem: &result}
+	made := sizeShape{items: list.items, elem: &result}
 	switch n.macro() {
 	case MacroFilter:
 		return cost + list.items*(body+14) + 2, list

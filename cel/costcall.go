@@ -5,13 +5,13 @@ import "math"
 // call is the cost and result of functions and methods; a receiver is the first
 // argument. See interpreter/runtimecost.go of cel-go and pkg/cel/library/cost.go
 // of the API server.
-func (c coster) call(n *node) (float64, shape) {
+func (c coster) call(n *node) (float64, sizeShape) {
 	cost, args := c.all(n.args)
 	k, s := callCost(n.name, args)
 	return cost + k, s
 }
 
-func callCost(name string, args []shape) (float64, shape) {
+func callCost(name string, args []sizeShape) (float64, sizeShape) {
 	if len(args) == 0 {
 		return 1, scalar()
 	}
@@ -22,11 +22,11 @@ func callCost(name string, args []shape) (float64, shape) {
 	case "contains":
 		return per(perChar, x.chars) * per(perChar, y.chars), scalar()
 	case "matches", "find":
-		return regexCost(x.chars, y.chars), shape{chars: x.chars}
+		return regexCost(x.chars, y.chars), sizeShape{chars: x.chars}
 	case "findAll":
 		return regexCost(x.chars, args[1].chars), listOf(x.chars, x)
 	case "validate":
-		return regexCost(y.chars, longestFormat), shape{chars: y.chars, items: 2}
+		return regexCost(y.chars, longestFormat), sizeShape{chars: y.chars, items: 2}
 	case "orValue", "or", "value":
 		return 1, x.or(y)
 	case "optional.of", "optional.ofNonZeroValue", "dyn":
@@ -51,9 +51,9 @@ func regexCost(chars, regex float64) float64 {
 	return math.Ceil(perChar*(chars+1)) * max(1, math.Ceil(perRegex*regex))
 }
 
-func listOf(items float64, elem shape) shape { return shape{items: items, elem: &elem} }
+func listOf(items float64, elem sizeShape) sizeShape { return sizeShape{items: items, elem: &elem} }
 
-func stringCall(name string, args []shape) (cost float64, s shape, ok bool) {
+func stringCall(name string, args []sizeShape) (cost float64, s sizeShape, ok bool) {
 	x, y := args[0], args[len(args)-1]
 	sum := 0.0
 	for _, a := range args {
@@ -63,33 +63,33 @@ func stringCall(name string, args []shape) (cost float64, s shape, ok bool) {
 	case "lowerAscii", "upperAscii", "trim", "substring", "charAt",
 		"url", "quantity", "isQuantity", "ip", "isIP", "cidr", "isCIDR", "semver", "isSemver", "isURL",
 		"string", "bytes", "int", "uint", "double", "bool", "duration", "timestamp", "jsonpatch.escapeKey":
-		return per(perChar, x.chars), shape{chars: max(64, 2*x.chars)}, true
+		return per(perChar, x.chars), sizeShape{chars: max(64, 2*x.chars)}, true
 	case "ip.isCanonical", "containsIP", "containsCIDR":
 		return per(perChar, 8*sum) + 3, scalar(), true
 	case "strings.quote":
-		return per(perChar, x.chars), shape{chars: 4*x.chars + 2}, true
+		return per(perChar, x.chars), sizeShape{chars: 4*x.chars + 2}, true
 	case "format": // every argument may be there more than once, but mostly is not
-		return per(perChar, x.chars), shape{chars: x.chars + 2*y.items*y.elemAny()}, true
+		return per(perChar, x.chars), sizeShape{chars: x.chars + 2*y.items*y.elemAny()}, true
 	case "replace":
 		times := min(x.chars, commonReplaced)
 		if args[1].chars == 0 { // which is around each character
 			times = x.chars + 1
 		}
-		return per(2*perChar, x.chars), shape{chars: x.chars + times*y.chars}, true
+		return per(2*perChar, x.chars), sizeShape{chars: x.chars + times*y.chars}, true
 	case "split":
-		return per(2*perChar, x.chars), listOf(x.chars+1, shape{chars: x.chars}), true
+		return per(2*perChar, x.chars), listOf(x.chars+1, sizeShape{chars: x.chars}), true
 	case "join":
 		n := x.items * (x.elemAny() + y.chars)
 		if len(args) == 1 {
 			n = x.items * x.elemAny()
 		}
-		return per(2*perChar, n), shape{chars: n}, true
+		return per(2*perChar, n), sizeShape{chars: n}, true
 	}
-	return 0, shape{}, false
+	return 0, sizeShape{}, false
 }
 
 // anElem is the shape of an element, where it is known, else of a common string.
-func (s shape) anElem() shape {
+func (s sizeShape) anElem() sizeShape {
 	if s.elem != nil {
 		return *s.elem
 	}
@@ -97,12 +97,12 @@ func (s shape) anElem() shape {
 	if s.at != nil {
 		path = s.at.path + path
 	}
-	return shape{chars: 256, items: 1, at: &place{path: path}}
+	return sizeShape{chars: 256, items: 1, at: &sizedPath{path: path}}
 }
 
-func (s shape) elemAny() float64 { return s.anElem().any() }
+func (s sizeShape) elemAny() float64 { return s.anElem().any() }
 
-func listCall(name string, args []shape) (float64, shape) {
+func listCall(name string, args []sizeShape) (float64, sizeShape) {
 	x := args[0]
 	traversal := x.items*max(1, perChar*x.elemAny()) + perChar*x.chars + 1
 	switch name {
@@ -112,7 +112,7 @@ func listCall(name string, args []shape) (float64, shape) {
 		return x.items + x.chars + costList + 1, x
 	case "flatten":
 		inner := max(1, x.elemAny())
-		return 2*x.items*inner + costList + 1, shape{items: x.items * inner, at: x.at, elem: x.elem}
+		return 2*x.items*inner + costList + 1, sizeShape{items: x.items * inner, at: x.at, elem: x.elem}
 	case "sort", "distinct":
 		return quadratic(x.items), x
 	case "first", "last", "unwrapOpt", "optional.unwrap":

@@ -55,11 +55,11 @@ func mix(a, b uint64) uint64 {
 	return a ^ a>>29
 }
 
-// A set holds nodes, told apart by their structure.
-type set map[uint64][]*node
+// A nodeSet holds nodes, told apart by their structure.
+type nodeSet map[uint64][]*node
 
 // add tells whether n is new.
-func (s set) add(n *node) bool {
+func (s nodeSet) add(n *node) bool {
 	if s.has(n) {
 		return false
 	}
@@ -67,6 +67,6 @@ func (s set) add(n *node) bool {
 	return true
 }
 
-func (s set) has(n *node) bool {
+func (s nodeSet) has(n *node) bool {
 	return slices.ContainsFunc(s[n.hash], func(m *node) bool { return equal(n, m) })
 }

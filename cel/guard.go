@@ -38,16 +38,16 @@ func bounded(b, short Bool) Bool {
 	return b
 }
 
-// A guard knows what the variables in scope stand for. Its lists of nodes are
+// A guardContext knows what the variables in scope stand for. Its lists of nodes are
 // conditions: what is asked for, or is known to hold.
-type guard struct {
+type guardContext struct {
 	Surroundings
 	bound []binding
 	asked map[string]conditions // what each composed variable needs, once it was asked
 }
 
-func newGuard(s Surroundings) *guard {
-	return &guard{Surroundings: s, asked: map[string]conditions{}}
+func newGuard(s Surroundings) *guardContext {
+	return &guardContext{Surroundings: s, asked: map[string]conditions{}}
 }
 
 type binding struct {
@@ -98,7 +98,7 @@ func literally(n *node, want bool) Bool {
 // guarded is true where n has the wanted truth value, and false where it has the
 // other or something is missing, given what is known. asks tells that it is more
 // than n or its negation.
-func (g *guard) guarded(n *node, want bool, known conditions) (b Bool, asks bool) {
+func (g *guardContext) guarded(n *node, want bool, known conditions) (b Bool, asks bool) {
 	switch {
 	case n.op == opNot:
 		b, asks = g.guarded(n.args[0], !want, known)
@@ -127,7 +127,7 @@ func (n *node) isQuantifier() bool {
 }
 
 // each guards what must all be so: each part may rely on those before it.
-func (g *guard) each(n *node, want bool, known conditions) (Bool, bool) {
+func (g *guardContext) each(n *node, want bool, known conditions) (Bool, bool) {
 	var parts []Bool
 	asks := false
 	for _, a := range n.args {
@@ -141,7 +141,7 @@ func (g *guard) each(n *node, want bool, known conditions) (Bool, bool) {
 // some guards what only one part must be. What every part needs comes first. A
 // part that asks for nothing more is a value, so those after it may rely on its
 // being the other one.
-func (g *guard) some(n *node, want bool, known conditions) (Bool, bool) {
+func (g *guardContext) some(n *node, want bool, known conditions) (Bool, bool) {
 	first := g.implied(n, want, false).without(known)
 	known = known.and(first)
 	asks := len(first) > 0
@@ -156,7 +156,7 @@ func (g *guard) some(n *node, want bool, known conditions) (Bool, bool) {
 	return and(first, Or(parts...)), asks
 }
 
-func (g *guard) choice(n *node, want bool, known conditions) (Bool, bool) {
+func (g *guardContext) choice(n *node, want bool, known conditions) (Bool, bool) {
 	c := n.args[0]
 	first := g.needs(c).without(known)
 	known = known.and(first)
@@ -165,7 +165,7 @@ func (g *guard) choice(n *node, want bool, known conditions) (Bool, bool) {
 	return and(first, CondBool(Bool{Value{c}}, yes, no)), len(first) > 0 || asks1 || asks2
 }
 
-func (g *guard) quantified(n *node, want bool, known conditions) (Bool, bool) {
+func (g *guardContext) quantified(n *node, want bool, known conditions) (Bool, bool) {
 	first := g.needsItems(n.args[0]).without(known)
 	body, asks := g.inside(n).guarded(n.args[1], want, g.outer(n, known.and(first)))
 	m := *n
@@ -177,14 +177,14 @@ func (g *guard) quantified(n *node, want bool, known conditions) (Bool, bool) {
 }
 
 // outer is what is known that does not speak of the variables that n binds.
-func (g *guard) outer(n *node, known conditions) conditions {
+func (g *guardContext) outer(n *node, known conditions) conditions {
 	return slices.DeleteFunc(slices.Clone(known), func(k *node) bool {
 		return slices.ContainsFunc(n.vars, func(x string) bool { return Value{k}.Count(x) > 0 })
 	})
 }
 
 // inside is the guard in the body of a macro.
-func (g *guard) inside(n *node) *guard {
+func (g *guardContext) inside(n *node) *guardContext {
 	list := g.infer(n.args[0])
 	elem := inferred{data: list.data}
 	if list.shape != nil {
@@ -203,11 +203,11 @@ func (g *guard) inside(n *node) *guard {
 }
 
 // tells is what holds where n has a truth value.
-func (g *guard) tells(n *node, value bool) conditions { return g.implied(n, value, true) }
+func (g *guardContext) tells(n *node, value bool) conditions { return g.implied(n, value, true) }
 
 // implied is what must be there for n to have a truth value; with self, it includes
 // what n itself says then.
-func (g *guard) implied(n *node, value, self bool) conditions {
+func (g *guardContext) implied(n *node, value, self bool) conditions {
 	switch {
 	case n.op == opNot:
 		return g.implied(n.args[0], !value, self)

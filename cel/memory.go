@@ -1,16 +1,16 @@
 package cel
 
-// A memory keeps what a simplification has found out: what is around a part comes by it
+// A simplifyCache keeps what a simplification has found out: what is around a part comes by it
 // again, and so does each pass.
-type memory struct {
+type simplifyCache struct {
 	totals  map[standing]bool
 	outs    map[wanted]*node
 	learned map[lesson]*facts
 	inside  map[standing]*typer // of macros
 }
 
-func newMemory() *memory {
-	return &memory{totals: map[standing]bool{}, outs: map[wanted]*node{}, learned: map[lesson]*facts{}, inside: map[standing]*typer{}}
+func newMemory() *simplifyCache {
+	return &simplifyCache{totals: map[standing]bool{}, outs: map[wanted]*node{}, learned: map[lesson]*facts{}, inside: map[standing]*typer{}}
 }
 
 // A standing is a part where something is known.

@@ -3,7 +3,7 @@ package cel
 // What must be there for an expression to have a value.
 
 // needs is what must be there for n to have a value.
-func (g *guard) needs(n *node) conditions {
+func (g *guardContext) needs(n *node) conditions {
 	switch n.op {
 	case opIdent:
 		return nil
@@ -47,7 +47,7 @@ func (g *guard) needs(n *node) conditions {
 	return g.needsAll(n.args)
 }
 
-func (g *guard) needsAll(ns []*node) conditions {
+func (g *guardContext) needsAll(ns []*node) conditions {
 	var out conditions
 	for _, n := range ns {
 		out = out.and(g.needs(n))
@@ -58,7 +58,7 @@ func (g *guard) needsAll(ns []*node) conditions {
 // needsItems is that n is there and has items: has() does not tell null from a list, as in
 //
 //	has(object.rules) && object.rules.all(r, ...)
-func (g *guard) needsItems(n *node) conditions {
+func (g *guardContext) needsItems(n *node) conditions {
 	out := g.needs(n)
 	if s, ok := g.infer(n).shape.(NullableShape); ok && s.Nullable() {
 		out = out.and(conditions{Func(FuncDyn, Value{n}).Ne(Null()).n})
@@ -67,7 +67,7 @@ func (g *guard) needsItems(n *node) conditions {
 }
 
 // needsTruth is that n is true or false, where that is a question.
-func (g *guard) needsTruth(n *node) conditions {
+func (g *guardContext) needsTruth(n *node) conditions {
 	yes, asks1 := g.guarded(n, true, nil)
 	no, asks2 := g.guarded(n, false, nil)
 	if !asks1 && !asks2 {
@@ -76,7 +76,7 @@ func (g *guard) needsTruth(n *node) conditions {
 	return conditions{Or(yes, no).n}
 }
 
-func (g *guard) needsBranch(n *node) conditions {
+func (g *guardContext) needsBranch(n *node) conditions {
 	c := Bool{Value{n.args[0]}}
 	yes := g.needs(n.args[1]).without(g.tells(n.args[0], true))
 	no := g.needs(n.args[2]).without(g.tells(n.args[0], false))
@@ -92,7 +92,7 @@ func (g *guard) needsBranch(n *node) conditions {
 }
 
 // needsBody is what every element must have for a list to be filtered or mapped.
-func (g *guard) needsBody(n *node) conditions {
+func (g *guardContext) needsBody(n *node) conditions {
 	if len(n.vars) != 1 || n.macro() != MacroMap && n.macro() != MacroFilter && n.macro() != MacroExistsOne {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (g *guard) needsBody(n *node) conditions {
 }
 
 // needsField is that a value has a field.
-func (g *guard) needsField(of *node, name string) conditions {
+func (g *guardContext) needsField(of *node, name string) conditions {
 	if of.isNothing() {
 		return conditions{False().n}
 	}
@@ -137,7 +137,7 @@ func (n *node) isNothing() bool {
 }
 
 // needsIndex is that a list is long enough, or that a map has a key, for a literal.
-func (g *guard) needsIndex(n *node) conditions {
+func (g *guardContext) needsIndex(n *node) conditions {
 	switch i := n.args[1]; {
 	case i.op == opString && g.infer(n.args[0]).data:
 		return conditions{Value{i}.In(Value{n.args[0]}).n}
@@ -149,7 +149,7 @@ func (g *guard) needsIndex(n *node) conditions {
 
 // A composed variable is inferred from outside of all macros.
 type composed struct {
-	g    *guard
+	g    *guardContext
 	name string
 	expr *node
 }
@@ -164,10 +164,10 @@ func (c composed) needs() conditions {
 }
 
 // variable is the composed variable that n selects.
-func (g *guard) variable(n *node) (composed, bool) {
+func (g *guardContext) variable(n *node) (composed, bool) {
 	if n.op != opSelect || n.args[0].op != opIdent || n.args[0].name != "variables" || g.Variables == nil {
 		return composed{}, false
 	}
 	v, ok := g.Variables(n.name)
-	return composed{&guard{Surroundings: g.Surroundings, asked: g.asked}, n.name, v.n}, ok
+	return composed{&guardContext{Surroundings: g.Surroundings, asked: g.asked}, n.name, v.n}, ok
 }

@@ -43,7 +43,7 @@ type inferred struct {
 
 // isList tells that n cannot be read by a number unless it is a list: it is data
 // of the request, whose maps have texts for keys, or what makes lists.
-func (g *guard) isList(n *node) bool {
+func (g *guardContext) isList(n *node) bool {
 	switch n.op {
 	case opMember:
 		return n.function() == FuncSplit || n.function() == FuncFindAll
@@ -54,7 +54,7 @@ func (g *guard) isList(n *node) bool {
 	return ok && isRoot(path[0]) && g.infer(n).data
 }
 
-func (g *guard) root(n *node) (Root, bool) {
+func (g *guardContext) root(n *node) (Root, bool) {
 	if n.op != opIdent || slices.ContainsFunc(g.bound, func(b binding) bool { return b.name == n.name }) {
 		return Root{}, false
 	}
@@ -66,7 +66,7 @@ func (g *guard) root(n *node) (Root, bool) {
 }
 
 // infer is what is known of the value of n.
-func (g *guard) infer(n *node) inferred {
+func (g *guardContext) infer(n *node) inferred {
 	switch n.op {
 	case opNull, opBool, opInt, opUint, opDouble, opString, opBytes:
 		return inferred{data: true}
@@ -107,7 +107,7 @@ func (g *guard) infer(n *node) inferred {
 }
 
 // inferMacro is what is known of the list that a macro makes.
-func (g *guard) inferMacro(n *node) inferred {
+func (g *guardContext) inferMacro(n *node) inferred {
 	switch {
 	case n.macro() == MacroFilter:
 		return g.infer(n.args[0])
@@ -119,7 +119,7 @@ func (g *guard) inferMacro(n *node) inferred {
 }
 
 // inferOrValue is a value for which another stands in where it is missing.
-func (g *guard) inferOrValue(s inferred, n *node) inferred {
+func (g *guardContext) inferOrValue(s inferred, n *node) inferred {
 	if (n.op == opList || n.op == opMap) && len(n.args) == 0 {
 		if s.shape != nil && s.shape.Elem() == nil { // an empty map has none of an object's fields
 			s.shape = nil
@@ -135,7 +135,7 @@ func (g *guard) inferOrValue(s inferred, n *node) inferred {
 }
 
 // inferAlike is what is known of all of several values.
-func (g *guard) inferAlike(ns []*node, shaped bool) inferred {
+func (g *guardContext) inferAlike(ns []*node, shaped bool) inferred {
 	out := inferred{data: true}
 	for i, n := range ns {
 		s := g.infer(n)
@@ -154,7 +154,7 @@ func (g *guard) inferAlike(ns []*node, shaped bool) inferred {
 }
 
 // inferContent is what is known of the value inside of an optional one.
-func (g *guard) inferContent(n *node) inferred {
+func (g *guardContext) inferContent(n *node) inferred {
 	switch n.op {
 	case opOpt, opSelect:
 		return g.inferMaybe(n.args[0]).field(n.name)
@@ -168,7 +168,7 @@ func (g *guard) inferContent(n *node) inferred {
 }
 
 // inferMaybe is what is known of a value that may be optional.
-func (g *guard) inferMaybe(n *node) inferred {
+func (g *guardContext) inferMaybe(n *node) inferred {
 	if s := g.infer(n); s.data {
 		return s
 	}

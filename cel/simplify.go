@@ -25,7 +25,7 @@ func (b Bool) Simplify() Bool { return Simplify(b.Value).AsBool() }
 func (b Bool) SimplifyIn(around Surroundings) Bool {
 	s := newSimplifier(b.Value)
 	if s.unbound {
-		s.around = &typer{guard: newGuard(around), strict: true}
+		s.around = &typer{guardContext: newGuard(around), strict: true}
 	}
 	return Bool{Value{s.whole(b.n)}}
 }
@@ -48,11 +48,11 @@ type simplifier struct {
 	unbound bool
 	known   *facts // where the part stands that is simplified
 	around  *typer // what is known there of values; nil for nothing
-	*memory
+	*simplifyCache
 }
 
 func newSimplifier(v Value) simplifier {
-	return simplifier{unbound: !rebinds(v), memory: newMemory()}
+	return simplifier{unbound: !rebinds(v), simplifyCache: newMemory()}
 }
 
 func rebinds(v Value) bool {

@@ -30,13 +30,13 @@ func (v Value) IsTotal(s Surroundings) bool {
 	if len(g.needs(v.n)) > 0 {
 		return false
 	}
-	_, ok := typer{guard: g}.of(v.n)
+	_, ok := typer{guardContext: g}.of(v.n)
 	return ok
 }
 
 // A typer finds the kinds of values, as far as the shapes of the request tell.
 type typer struct {
-	*guard
+	*guardContext
 	keys   []keyed
 	known  *facts
 	strict bool // asks too that what is read is there
@@ -391,7 +391,7 @@ func (t typer) macro(n *node) (typ, bool) {
 // into is t in the body of the macro n, which goes through a list or a map.
 func (t typer) into(n *node, list typ) typer {
 	in := t
-	in.guard = t.within(n, list)
+	in.guardContext = t.within(n, list)
 	in.known = t.known.without(n.vars)
 	for _, x := range n.vars {
 		k := keyed{name: x}
@@ -405,7 +405,7 @@ func (t typer) into(n *node, list typ) typer {
 
 // within is the guard in the body of a macro, with what the type of its list
 // says of the elements.
-func (t typer) within(n *node, list typ) *guard {
+func (t typer) within(n *node, list typ) *guardContext {
 	in := t.inside(n)
 	last := &in.bound[len(in.bound)-1]
 	if last.shape == nil && list.shape != nil && list.is(ListKind) {

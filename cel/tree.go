@@ -285,7 +285,7 @@ func Or(bs ...Bool) Bool { return andOr(opOr, false, bs) }
 
 func andOr(o op, unit bool, bs []Bool) Bool {
 	var args []*node
-	seen := set{}
+	seen := nodeSet{}
 	var add func(*node) bool
 	add = func(n *node) bool {
 		if n.op == opBool {

@@ -10,7 +10,7 @@ import (
 
 // acceptance reports what an API server of the release refuses the object for, and
 // gives the fields that are to blame.
-func (c *checking) acceptance(r *Result, s *subject, release cel.Release) map[string]bool {
+func (c *checking) acceptance(r *Result, s *anyPolicy, release cel.Release) map[string]bool {
 	refused := map[string]bool{}
 	for _, e := range c.errors(r.Object, release) {
 		refused[e.Field] = true

@@ -62,7 +62,7 @@ func ofRoles(field string) int {
 }
 
 // cost says what the expressions of a policy cost.
-func (c *checking) cost(r *Result, s *subject) {
+func (c *checking) cost(r *Result, s *anyPolicy) {
 	k := &costing{sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{}}
 	for _, e := range s.expressions {
 		v, ok := s.tree(e)
@@ -100,7 +100,7 @@ func (c *checking) cost(r *Result, s *subject) {
 
 // groupsOf are the budgets that an expression is paid from. A variable is evaluated
 // once for the validations and once for their messages.
-func groupsOf(e expression, s *subject) []string {
+func groupsOf(e expression, s *anyPolicy) []string {
 	switch e.role {
 	case condition:
 		return []string{"spec.matchConditions"}
@@ -179,8 +179,8 @@ func (k *costing) safe(v cel.Value, limit int64) (driver string, size int) {
 const anySize = 1_500_000
 
 // places are what the expressions read, with variables written out.
-func (k *costing) places(s *subject) *place {
-	root := &place{}
+func (k *costing) places(s *anyPolicy) *readField {
+	root := &readField{}
 	written := map[string]cel.Value{}
 	for _, e := range s.expressions {
 		v, ok := k.parsed[e.field]
@@ -222,7 +222,7 @@ func writtenOut(v cel.Value, variables map[string]cel.Value) (out cel.Value) {
 }
 
 // largest are large objects of the policy's first kinds, and what goes with them.
-func (c *checking) largest(r *Result, s *subject) []*schema.Type {
+func (c *checking) largest(r *Result, s *anyPolicy) []*schema.Type {
 	const most = 3
 	set := c.of(r.Releases[len(r.Releases)-1]).set
 	var out []*schema.Type
@@ -238,7 +238,7 @@ func (c *checking) largest(r *Result, s *subject) []*schema.Type {
 }
 
 // measure is the most that each expression cost on a few large objects.
-func (k *costing) measure(s *subject, types []*schema.Type) map[string]int64 {
+func (k *costing) measure(s *anyPolicy, types []*schema.Type) map[string]int64 {
 	out := map[string]int64{}
 	root := k.places(s)
 	for i, t := range types {
@@ -279,7 +279,7 @@ func (k *costing) estimated(field string, v cel.Value) int64 {
 
 // variants are ways to fill large objects: with long texts, and with the words that
 // the policy itself has.
-func (k *costing) variants(s *subject) []*worst {
+func (k *costing) variants(s *anyPolicy) []*worst {
 	var words []string
 	for _, e := range s.expressions {
 		for _, m := range regexp.MustCompile(`'([^'\\]{1,60})'`).FindAllStringSubmatch(e.text, -1) {
@@ -296,7 +296,7 @@ func (k *costing) variants(s *subject) []*worst {
 // as etcd takes.
 const largestObject = 1_500_000
 
-func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, most map[string]int64, open func(expression) bool) {
+func (k *costing) evaluate(s *anyPolicy, root *readField, t *schema.Type, w *worst, most map[string]int64, open func(expression) bool) {
 	w.room = largestObject
 	w.made = 0
 	vars := apiserver.Authorizers()
@@ -322,7 +322,7 @@ func (k *costing) evaluate(s *subject, root *place, t *schema.Type, w *worst, mo
 
 // reportCosts warns above a third of a limit, for objects may be larger than any that
 // is assumed, and for an estimate may err. A sum is told where no single expression is.
-func (r *Result) reportCosts(s *subject) {
+func (r *Result) reportCosts(s *anyPolicy) {
 	told := map[string]bool{}
 	for _, c := range r.Cost {
 		if told[c.Field] {

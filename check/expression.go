@@ -30,8 +30,8 @@ type expression struct {
 	text  string
 }
 
-// A subject is a policy of either kind: what both have.
-type subject struct {
+// An anyPolicy is a policy of either kind: what both have.
+type anyPolicy struct {
 	object      *Object
 	name        string
 	fails       bool // failurePolicy: Fail
@@ -43,13 +43,13 @@ type subject struct {
 }
 
 // has tells that a field is an expression.
-func (s *subject) has(field string) bool {
+func (s *anyPolicy) has(field string) bool {
 	_, ok := s.places[field]
 	return ok
 }
 
 // expression is the one at a field. A field that has none is an expression without text.
-func (s *subject) expression(field string) expression {
+func (s *anyPolicy) expression(field string) expression {
 	if s.has(field) {
 		return s.expressions[s.places[field]]
 	}
@@ -57,7 +57,7 @@ func (s *subject) expression(field string) expression {
 }
 
 // tree is an expression as a tree, made once; not ok for one that is none.
-func (s *subject) tree(e expression) (v cel.Value, ok bool) {
+func (s *anyPolicy) tree(e expression) (v cel.Value, ok bool) {
 	v, done := s.trees[e.text]
 	if !done {
 		v, _ = cel.Parse(e.text) // of what is none, the tree is zero
@@ -67,8 +67,8 @@ func (s *subject) tree(e expression) (v cel.Value, ok bool) {
 }
 
 // subjectOf is nil for a binding.
-func subjectOf(o *Object) *subject {
-	s := &subject{object: o, name: o.Name(), places: map[string]int{}, trees: map[string]cel.Value{}}
+func subjectOf(o *Object) *anyPolicy {
+	s := &anyPolicy{object: o, name: o.Name(), places: map[string]int{}, trees: map[string]cel.Value{}}
 	switch {
 	case o.Policy != nil:
 		spec := &o.Policy.Spec
@@ -103,7 +103,7 @@ func subjectOf(o *Object) *subject {
 	return s
 }
 
-func (s *subject) addCommon(conditions []admissionregistrationv1.MatchCondition, variables []admissionregistrationv1.Variable) {
+func (s *anyPolicy) addCommon(conditions []admissionregistrationv1.MatchCondition, variables []admissionregistrationv1.Variable) {
 	for i, c := range conditions {
 		s.add(condition, c.Name, c.Expression, "spec.matchConditions[%d].expression", i)
 	}
@@ -112,7 +112,7 @@ func (s *subject) addCommon(conditions []admissionregistrationv1.MatchCondition,
 	}
 }
 
-func (s *subject) add(r role, name, text, format string, i int) {
+func (s *anyPolicy) add(r role, name, text, format string, i int) {
 	e := expression{field: fmt.Sprintf(format, i), role: r, name: name, text: text}
 	s.places[e.field] = len(s.expressions)
 	s.expressions = append(s.expressions, e)
@@ -120,7 +120,7 @@ func (s *subject) add(r role, name, text, format string, i int) {
 
 // tooLarge tells that checking the expressions would take too many steps. Those that kvap
 // made were counted in the policy that they come from.
-func (s *subject) tooLarge() bool {
+func (s *anyPolicy) tooLarge() bool {
 	if s.object.Generated() {
 		return false
 	}
@@ -137,7 +137,7 @@ func (s *subject) tooLarge() bool {
 }
 
 // rules are the resource rules of the policy.
-func (s *subject) rules() []admissionregistrationv1.NamedRuleWithOperations {
+func (s *anyPolicy) rules() []admissionregistrationv1.NamedRuleWithOperations {
 	if s.constraints == nil {
 		return nil
 	}

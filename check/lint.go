@@ -38,7 +38,7 @@ func (b bound) does(action admissionregistrationv1.ValidationAction) bool {
 }
 
 // bindings are those of a policy, in the input and for a release that both are for.
-func (c *checking) bindings(s *subject) []bound {
+func (c *checking) bindings(s *anyPolicy) []bound {
 	var out []bound
 	for _, o := range c.objects {
 		b, ok := boundOf(o)
@@ -59,7 +59,7 @@ func together(a, b *Object) bool {
 func (c *checking) some(is func(*Object) bool) bool { return slices.ContainsFunc(c.objects, is) }
 
 // lint looks for traps that are neither types nor cost.
-func (c *checking) lint(r *Result, s *subject) {
+func (c *checking) lint(r *Result, s *anyPolicy) {
 	if b, ok := boundOf(r.Object); ok {
 		c.lintBinding(r, b)
 		return

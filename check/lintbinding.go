@@ -11,7 +11,7 @@ import (
 
 // lintUnbound tells of a policy that is not enforced. Where the input has no bindings
 // at all they may be elsewhere.
-func (c *checking) lintUnbound(r *Result, s *subject, bindings []bound) {
+func (c *checking) lintUnbound(r *Result, s *anyPolicy, bindings []bound) {
 	if len(bindings) > 0 {
 		return
 	}
@@ -21,7 +21,7 @@ func (c *checking) lintUnbound(r *Result, s *subject, bindings []bound) {
 
 // lintBinding looks at a binding with its policy.
 func (c *checking) lintBinding(r *Result, b bound) {
-	var s *subject
+	var s *anyPolicy
 	policies := false
 	for _, o := range c.objects {
 		p := subjectOf(o)
@@ -47,7 +47,7 @@ func (c *checking) lintBinding(r *Result, b bound) {
 }
 
 // lintParamRef tells what a missing param does, where that surprises.
-func lintParamRef(r *Result, b bound, s *subject) {
+func lintParamRef(r *Result, b bound, s *anyPolicy) {
 	switch {
 	case b.param == nil:
 		if s != nil && s.paramKind != nil {
@@ -72,7 +72,7 @@ func lintParamRef(r *Result, b bound, s *subject) {
 
 // lintParams tells of params of a kind that the API server itself serves. The defect
 // of API servers that it is about is theirs alone.
-func lintParams(r *Result, s *subject, bindings []bound, set *schema.Set) {
+func lintParams(r *Result, s *anyPolicy, bindings []bound, set *schema.Set) {
 	if s.paramKind == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
 // lintRequest tells of fields of the request that are not there when they are empty.
-func lintRequest(r *Result, s *subject, set *schema.Set) {
+func lintRequest(r *Result, s *anyPolicy, set *schema.Set) {
 	absent := []string{"request.subResource", "request.requestSubResource", "request.userInfo.extra", "request.userInfo.uid"}
 	if len(clusterScoped(s.rules(), set)) > 0 {
 		absent = append(absent, "request.namespace")
@@ -52,7 +52,7 @@ func reads(v cel.Value, path string) bool {
 
 // asksFor tells that an expression, or one that is evaluated before it, asks whether
 // there is a path.
-func (s *subject) asksFor(path string, about expression) bool {
+func (s *anyPolicy) asksFor(path string, about expression) bool {
 	return slices.ContainsFunc(s.expressions, func(e expression) bool {
 		v, ok := s.tree(e)
 		return ok && (e.field == about.field || e.role == condition) && asksFor(v, func(asked []string) bool { return strings.Join(asked, ".") == path })
@@ -85,7 +85,7 @@ func asksForNull(v cel.Value, name string) bool {
 // takes 350,000 of the million for each time.
 const mostChecks = 2
 
-func lintAuthorizer(r *Result, s *subject) {
+func lintAuthorizer(r *Result, s *anyPolicy) {
 	for _, e := range s.expressions {
 		v, ok := s.tree(e)
 		if !ok {
@@ -105,7 +105,7 @@ func lintAuthorizer(r *Result, s *subject) {
 
 // lintMessages tells of message expressions that can be errors: the message is then
 // another one than its author thinks. They are evaluated on each request.
-func lintMessages(r *Result, s *subject, set *schema.Set) {
+func lintMessages(r *Result, s *anyPolicy, set *schema.Set) {
 	if s.object.Policy == nil {
 		return
 	}
@@ -174,7 +174,7 @@ func isIdentity(path []string, kind schema.GVK, set *schema.Set) bool {
 
 // lintUnreachable tells of validations that deny nothing, and of conditions that no
 // request meets.
-func lintUnreachable(r *Result, s *subject) {
+func lintUnreachable(r *Result, s *anyPolicy) {
 	seen := map[string]string{}
 	for _, e := range s.expressions {
 		if e.role != validation && e.role != condition {
@@ -202,7 +202,7 @@ func lintUnreachable(r *Result, s *subject) {
 
 // knownOperations is v with the comparisons decided that ask for an operation on which
 // the policy is not asked.
-func (s *subject) knownOperations(v cel.Value) cel.Value {
+func (s *anyPolicy) knownOperations(v cel.Value) cel.Value {
 	asked := map[string]bool{}
 	for _, rule := range s.rules() {
 		for _, op := range rule.Operations {

@@ -15,7 +15,7 @@ import (
 // lintBootstrap tells of a policy that can keep the control plane from working: one
 // that refuses requests when it errs or is violated, on what the control plane writes
 // to stay alive, or on its own params.
-func lintBootstrap(r *Result, s *subject, bindings []bound, set *schema.Set) {
+func lintBootstrap(r *Result, s *anyPolicy, bindings []bound, set *schema.Set) {
 	denies := len(bindings) == 0 || slices.ContainsFunc(bindings, func(b bound) bool { return b.does(admissionregistrationv1.Deny) })
 	if !s.fails || !denies || s.asksWho() {
 		return
@@ -33,7 +33,7 @@ func lintBootstrap(r *Result, s *subject, bindings []bound, set *schema.Set) {
 
 // asksWho tells that a match condition asks who makes the request, or which it is:
 // that is how the control plane is left out.
-func (s *subject) asksWho() bool {
+func (s *anyPolicy) asksWho() bool {
 	return slices.ContainsFunc(s.expressions, func(e expression) bool {
 		v, ok := s.tree(e)
 		return e.role == condition && ok && (readsAny(v, "request", "userInfo", "resource", "kind") || slices.Contains(v.Idents(), "authorizer"))
@@ -47,7 +47,7 @@ func writes(rule admissionregistrationv1.NamedRuleWithOperations) bool {
 }
 
 // vitalOf is what of the vital resources a rule covers, in words; "" for none.
-func vitalOf(rule admissionregistrationv1.NamedRuleWithOperations, s *subject, bindings []bound, set *schema.Set) string {
+func vitalOf(rule admissionregistrationv1.NamedRuleWithOperations, s *anyPolicy, bindings []bound, set *schema.Set) string {
 	system := reachesSystem(s, bindings)
 	var found []string
 	for _, v := range []struct{ group, version, plural string }{
@@ -75,7 +75,7 @@ func denyMissing(bindings []bound) bool {
 }
 
 // reachesSystem tells that a binding counts in kube-system or kube-node-lease.
-func reachesSystem(s *subject, bindings []bound) bool {
+func reachesSystem(s *anyPolicy, bindings []bound) bool {
 	if s.constraints != nil && excludesSystem(s.constraints.NamespaceSelector) {
 		return false
 	}
@@ -158,7 +158,7 @@ func clusterScoped(rules []admissionregistrationv1.NamedRuleWithOperations, set 
 
 // lintGone tells of API versions that a release does not serve: of the object itself,
 // and of built-in groups that its rules name.
-func (c *checking) lintGone(r *Result, s *subject, release cel.Release) {
+func (c *checking) lintGone(r *Result, s *anyPolicy, release cel.Release) {
 	set := c.of(release).set
 	if version, plural := strings.TrimPrefix(r.Object.apiVersion, group+"/"), pluralOf(r.Object); version != "" {
 		if _, served := set.ByResource(group, version, plural); !served {

@@ -23,7 +23,7 @@ type Object struct {
 	// Pos is the object's own place, or that of its source.
 	Pos        diag.Pos
 	apiVersion string
-	source     source
+	source     fieldSource
 	unknown    diag.List // fields that its type does not have
 }
 
@@ -59,9 +59,9 @@ func (o *Object) Generated() bool {
 	return !written
 }
 
-// A source says where a field of an object comes from. line and column are those in
+// A fieldSource says where a field of an object comes from. line and column are those in
 // the text of the field, from 1; 0 where the field as a whole is meant.
-type source interface {
+type fieldSource interface {
 	at(field string, line, column int) diag.Pos
 }
 

@@ -53,7 +53,7 @@ type writtenSource struct {
 	nodes map[string]*policy.Node
 }
 
-func newWrittenSource(n *policy.Node, data []byte, o *Object) source {
+func newWrittenSource(n *policy.Node, data []byte, o *Object) fieldSource {
 	if o.Policy != nil {
 		if t, ok, err := vap.TranslationOf(o.Policy.Annotations); ok && err == nil && len(t.Members) > 0 {
 			return mappedSource{t, o.Pos}

@@ -13,7 +13,7 @@ import (
 
 // types reports the expressions that do not fit what values really are. An expression
 // that the API server refuses is not looked at again.
-func (c *checking) types(r *Result, s *subject, release cel.Release, refused map[string]bool) {
+func (c *checking) types(r *Result, s *anyPolicy, release cel.Release, refused map[string]bool) {
 	t := c.of(release)
 	kinds := kindsOf(s.constraints, t.set)
 	kinds = slices.DeleteFunc(kinds, func(k schema.GVK) bool { return t.set.Type(k) == nil })
@@ -28,7 +28,7 @@ func (c *checking) types(r *Result, s *subject, release cel.Release, refused map
 		}
 		for _, m := range seen.misses {
 			switch {
-			case !slices.Contains(seen.hits, m.Place) && (!seen.partly || len(m.kinds) >= len(kinds)):
+			case !slices.Contains(seen.hits, m.LineColumn) && (!seen.partly || len(m.kinds) >= len(kinds)):
 				r.reportIn(release, e, m.Line, m.Col, noField(m.Miss, m.names()))
 			case !m.Tested && !s.asks(e): // a patch, too, may be made for some kinds only
 				r.reportIn(release, e, m.Line, m.Col, fieldOfSome(m.Miss, m.names()))
@@ -67,12 +67,12 @@ func names(kinds []schema.GVK) []string {
 type seen struct {
 	problems []problemSeen
 	misses   []missSeen
-	hits     []apiserver.Place
+	hits     []apiserver.LineColumn
 	partly   bool // for some kind the reads are not known, because of a problem
 }
 
 // perKind checks the expressions for each kind, and joins what is the same for several.
-func (s *subject) perKind(kinds []schema.GVK, types *apiserver.RuntimeTypes, refused map[string]bool) map[string]*seen {
+func (s *anyPolicy) perKind(kinds []schema.GVK, types *apiserver.RuntimeTypes, refused map[string]bool) map[string]*seen {
 	all := map[string]*seen{}
 	for _, e := range s.expressions {
 		all[e.field] = &seen{}
@@ -128,7 +128,7 @@ func (s *seen) add(c apiserver.Checked, kind schema.GVK) {
 		}
 	}
 	for _, m := range c.Misses {
-		i := slices.IndexFunc(s.misses, func(n missSeen) bool { return n.Place == m.Place && n.Field == m.Field })
+		i := slices.IndexFunc(s.misses, func(n missSeen) bool { return n.LineColumn == m.LineColumn && n.Field == m.Field })
 		if i < 0 {
 			i = len(s.misses)
 			s.misses = append(s.misses, missSeen{Miss: m})
@@ -143,7 +143,7 @@ const strictOptionals cel.Release = 37
 // asks tells that an expression, or what is evaluated before it, asks what there is or
 // of what kind the object is. Then what it reads of kinds that do not have it may
 // never be read.
-func (s *subject) asks(about expression) bool {
+func (s *anyPolicy) asks(about expression) bool {
 	return slices.ContainsFunc(s.expressions, func(e expression) bool {
 		if e.field != about.field && e.role != condition && e.role != variable {
 			return false
@@ -165,7 +165,7 @@ func readsAny(v cel.Value, variable string, fields ...string) bool {
 
 // statusTypes predicts the status of a policy. What of it is not so is a known false
 // alarm.
-func (c *checking) statusTypes(r *Result, s *subject, release cel.Release) {
+func (c *checking) statusTypes(r *Result, s *anyPolicy, release cel.Release) {
 	if r.Object.Policy == nil {
 		return
 	}
@@ -182,7 +182,7 @@ func (c *checking) statusTypes(r *Result, s *subject, release cel.Release) {
 }
 
 // changes reports what newer releases evaluate otherwise than the oldest one.
-func (c *checking) changes(r *Result, s *subject, oldest cel.Release) {
+func (c *checking) changes(r *Result, s *anyPolicy, oldest cel.Release) {
 	if r.Object.Policy == nil {
 		return
 	}

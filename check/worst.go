@@ -8,19 +8,19 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// A place is a node of what expressions read: fields, by name, and elements, by [].
-type place struct {
-	parts map[string]*place
+// A readField is a node of what expressions read: fields, by name, and elements, by [].
+type readField struct {
+	parts map[string]*readField
 }
 
 // add makes the places of a path such as object.spec.containers[].image.
-func (p *place) add(path string) {
+func (p *readField) add(path string) {
 	for _, name := range strings.FieldsFunc(strings.ReplaceAll(path, "[]", ".[]"), func(r rune) bool { return r == '.' }) {
 		if p.parts == nil {
-			p.parts = map[string]*place{}
+			p.parts = map[string]*readField{}
 		}
 		if p.parts[name] == nil {
-			p.parts[name] = &place{}
+			p.parts[name] = &readField{}
 		}
 		p = p.parts[name]
 	}
@@ -38,7 +38,7 @@ type worst struct {
 }
 
 // value makes what is at a path.
-func (w *worst) value(at *place, t *schema.Type, path string) any {
+func (w *worst) value(at *readField, t *schema.Type, path string) any {
 	switch kindAt(at, t) {
 	case schema.Bool:
 		return w.flag
@@ -99,7 +99,7 @@ func (w *worst) fit(path string) int {
 	return n
 }
 
-func (w *worst) entries(at *place, t *schema.Type, path string) map[string]any {
+func (w *worst) entries(at *readField, t *schema.Type, path string) map[string]any {
 	out := map[string]any{}
 	var elem *schema.Type
 	if t != nil {
@@ -140,7 +140,7 @@ func (w *worst) text(t *schema.Type, path string) string {
 }
 
 // kindAt is the kind of a value by its type, or by what is read of it.
-func kindAt(at *place, t *schema.Type) schema.Kind {
+func kindAt(at *readField, t *schema.Type) schema.Kind {
 	if t != nil && t.Kind != schema.Any {
 		return t.Kind
 	}
@@ -164,14 +164,14 @@ func fieldOf(t *schema.Type, name string) (*schema.Type, bool) {
 	return nil, t.Open
 }
 
-func (p *place) within(name string) *place {
+func (p *readField) within(name string) *readField {
 	if p == nil || p.parts[name] == nil {
-		return &place{}
+		return &readField{}
 	}
 	return p.parts[name]
 }
 
-func (p *place) names() []string {
+func (p *readField) names() []string {
 	if p == nil {
 		return nil
 	}

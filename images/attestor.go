@@ -65,10 +65,10 @@ const (
 type Verifier struct {
 	attestor    Attestor
 	hash        crypto.Hash
-	key         crypto.PublicKey // of all signatures; or nil
-	keyUntil    time.Time        // the end of its certificate under a chain
-	chain       authority        // over the certificates beside signatures, if there is no key
-	identity    *identity        // of a keyless attestor
+	key         crypto.PublicKey     // of all signatures; or nil
+	keyUntil    time.Time            // the end of its certificate under a chain
+	chain       authority            // over the certificates beside signatures, if there is no key
+	identity    *certificateIdentity // of a keyless attestor
 	authorities []authority
 	logs        []*logKey // nil if none is asked for
 	trust       *Trust

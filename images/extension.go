@@ -23,7 +23,7 @@ func extensionNames() map[string][]string {
 }
 
 // extended is nil if a certificate says what it must. One that says it twice says nothing.
-func (i *identity) extended(c *x509.Certificate) error {
+func (i *certificateIdentity) extended(c *x509.Certificate) error {
 	for _, name := range slices.Sorted(maps.Keys(i.Extensions)) {
 		numbers, ok := extensionNames()[name]
 		if !ok {

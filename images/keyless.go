@@ -39,14 +39,14 @@ type Keyless struct {
 	IgnoreSCT bool
 }
 
-// identity is whom a certificate is for.
-type identity struct {
+// certificateIdentity is whom a certificate is for.
+type certificateIdentity struct {
 	Keyless
 	issuer, subject *regexp.Regexp
 }
 
-func newIdentity(k Keyless) (*identity, error) {
-	out := &identity{Keyless: k}
+func newIdentity(k Keyless) (*certificateIdentity, error) {
+	out := &certificateIdentity{Keyless: k}
 	if k.Issuer+k.IssuerRegExp+k.Subject+k.SubjectRegExp == "" {
 		return nil, errors.New("a keyless attestor needs an issuer or a subject; without one anybody could sign")
 	}
@@ -67,7 +67,7 @@ func newIdentity(k Keyless) (*identity, error) {
 }
 
 // is is nil if a certificate is for the identity.
-func (i *identity) is(c *x509.Certificate) error {
+func (i *certificateIdentity) is(c *x509.Certificate) error {
 	issuer, err := issuerOf(c)
 	if err != nil {
 		return err
@@ -92,14 +92,14 @@ func (i *identity) is(c *x509.Certificate) error {
 }
 
 // named tells whether a text is the one that the identity names.
-func (i *identity) named(want, text string) bool {
+func (i *certificateIdentity) named(want, text string) bool {
 	if i.Exact {
 		return want == text
 	}
 	return wild(want, text)
 }
 
-func (i *identity) isSubject(name string) bool {
+func (i *certificateIdentity) isSubject(name string) bool {
 	if i.Exact {
 		return (i.Subject == "" || i.Subject == name) && (i.subject == nil || i.subject.MatchString(name))
 	}

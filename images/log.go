@@ -97,7 +97,7 @@ func (l *logKey) knows(b bundle, kind entryKind, logged, signature []byte, key c
 	if err != nil {
 		return time.Time{}, fmt.Errorf("its log entry is no base64: %w", err)
 	}
-	var e entry
+	var e logEntry
 	if err := json.Unmarshal(body, &e); err != nil {
 		return time.Time{}, fmt.Errorf("its log entry is no JSON: %w", err)
 	}
@@ -116,8 +116,8 @@ const (
 	entryOfBundle // of the envelope in a bundle, of which the log names the payload
 )
 
-// An entry is what a log has: of a signature hashedrekord, of an envelope intoto or dsse.
-type entry struct {
+// A logEntry is what a log has: of a signature hashedrekord, of an envelope intoto or dsse.
+type logEntry struct {
 	Kind string `json:"kind"`
 	Spec struct {
 		// of hashedrekord
@@ -162,7 +162,7 @@ func (h hashed) of(data []byte) bool {
 }
 
 // of is nil if the entry names what is signed, the signature and who signed.
-func (e entry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) error {
+func (e logEntry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) error {
 	switch {
 	case kind == entryOfSignature && e.Kind == "hashedrekord":
 		return e.names(e.Spec.Data.Hash.of(logged), bytes.Equal(e.Spec.Signature.Content, signature), e.Spec.Signature.PublicKey.Content, key, certificate)
@@ -215,7 +215,7 @@ func payloadIn(data []byte) []byte {
 }
 
 // names is nil if all that an entry names is what was found.
-func (e entry) names(content, signature bool, who []byte, key crypto.PublicKey, certificate string) error {
+func (e logEntry) names(content, signature bool, who []byte, key crypto.PublicKey, certificate string) error {
 	switch {
 	case !content:
 		return errors.New("its log entry is of another payload")

@@ -94,12 +94,12 @@ func hasAnchors(pattern any) bool {
 	return false
 }
 
-// A ledger holds, for each conditional and existence anchor met on the way
+// An anchorLog holds, for each conditional and existence anchor met on the way
 // through one object, whether its key was present in any map it was held to.
-type ledger map[string]bool
+type anchorLog map[string]bool
 
 // record notes the keys of one pattern map against one map of the object.
-func (l ledger) record(pattern, value map[string]any, wild bool) {
+func (l anchorLog) record(pattern, value map[string]any, wild bool) {
 	for k := range pattern {
 		a := parseAnchor(k)
 		if a.kind != conditionalKey && a.kind != existenceKey {
@@ -112,7 +112,7 @@ func (l ledger) record(pattern, value map[string]any, wild bool) {
 }
 
 // incomplete tells whether some anchor's key occurred nowhere.
-func (l ledger) incomplete() bool {
+func (l anchorLog) incomplete() bool {
 	for _, seen := range l {
 		if !seen {
 			return true

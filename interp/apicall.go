@@ -15,9 +15,9 @@ type apiCall struct {
 	source    *policy.APICallEntry
 	path, url *text
 	headers   []headerText
-	data      []documentField
+	data      []templateField
 	query     *query
-	otherwise *document // nil when absent
+	otherwise *template // nil when absent
 }
 
 type headerText struct {
@@ -25,7 +25,7 @@ type headerText struct {
 	value *text
 }
 
-func readAPICall(p *policy.Policy, e *policy.APICallEntry) func(*vars, *review) (any, error) {
+func readAPICall(p *policy.Policy, e *policy.APICallEntry) func(*vars, *preparedRequest) (any, error) {
 	c := &apiCall{policy: p, source: e, path: readText(e.URLPath.Value, e.URLPath.Pos), query: readQuery(e.JMESPath)}
 	if e.Service != nil {
 		c.url = readText(e.Service.URL.Value, e.Service.URL.Pos)
@@ -34,7 +34,7 @@ func readAPICall(p *policy.Policy, e *policy.APICallEntry) func(*vars, *review) 
 		}
 	}
 	for _, d := range e.Data {
-		c.data = append(c.data, documentField{key: d.Key, value: readDocument(d.Value)})
+		c.data = append(c.data, templateField{key: d.Key, value: readDocument(d.Value)})
 	}
 	if e.Default != nil {
 		c.otherwise = readDocument(e.Default)
@@ -44,7 +44,7 @@ func readAPICall(p *policy.Policy, e *policy.APICallEntry) func(*vars, *review) 
 
 // load makes the call. The default takes the place of an answer that does not
 // come, as it is; it does not help where the query fails.
-func (c *apiCall) load(v *vars, a *review) (any, error) {
+func (c *apiCall) load(v *vars, a *preparedRequest) (any, error) {
 	call, urlPath, err := c.fill(v)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func cleanPath(urlPath string) (string, error) {
 	return at, nil
 }
 
-func (c *apiCall) ask(v *vars, a *review, call ServiceCall, urlPath string) ([]byte, error) {
+func (c *apiCall) ask(v *vars, a *preparedRequest, call ServiceCall, urlPath string) ([]byte, error) {
 	var answer []byte
 	var err error
 	switch {

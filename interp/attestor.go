@@ -73,7 +73,7 @@ type signer struct {
 }
 
 // signersOf are the sets of an entry, or of one of its attestations.
-func (e *imageEntry) signersOf(v *vars, a *review, sets []*attestorSet, at string) ([]signerSet, error) {
+func (e *imageEntry) signersOf(v *vars, a *preparedRequest, sets []*attestorSet, at string) ([]signerSet, error) {
 	var out []signerSet
 	for i, s := range sets {
 		one, err := e.signerSet(v, a, s, fmt.Sprintf("%s.attestors[%d]", at, i))
@@ -85,7 +85,7 @@ func (e *imageEntry) signersOf(v *vars, a *review, sets []*attestorSet, at strin
 	return out, nil
 }
 
-func (e *imageEntry) signerSet(v *vars, a *review, s *attestorSet, at string) (signerSet, error) {
+func (e *imageEntry) signerSet(v *vars, a *preparedRequest, s *attestorSet, at string) (signerSet, error) {
 	out := signerSet{at: at, count: s.Count}
 	for i, one := range s.entries {
 		signers, err := e.signers(v, a, one, fmt.Sprintf("%s.entries[%d]", at, i))
@@ -98,7 +98,7 @@ func (e *imageEntry) signerSet(v *vars, a *review, s *attestorSet, at string) (s
 }
 
 // signers are those of one entry of a set: each of several keys is a signer of its own.
-func (e *imageEntry) signers(v *vars, a *review, one *attestor, at string) ([]signer, error) {
+func (e *imageEntry) signers(v *vars, a *preparedRequest, one *attestor, at string) ([]signer, error) {
 	by := Attestor{Repository: e.Repository, Annotations: pairsOf(e.Annotations)}
 	if e.Type == "SigstoreBundle" {
 		by.Format = Bundles
@@ -154,7 +154,7 @@ func (e *imageEntry) signers(v *vars, a *review, one *attestor, at string) ([]si
 func (a *Attestor) logged(l policy.SignatureLog) { a.IgnoreLog, a.LogKey = l.Ignored, l.Key }
 
 // keys are the public keys of an attestor. Several in a text are each a key; a Secret has one.
-func (e *imageEntry) keys(v *vars, a *review, one *attestor) ([]string, error) {
+func (e *imageEntry) keys(v *vars, a *preparedRequest, one *attestor) ([]string, error) {
 	if one.Keys.Secret != "" {
 		if e.namespace != "" && e.namespace != one.Keys.SecretNamespace {
 			return nil, fmt.Errorf("a policy of the namespace %s reaches no Secret of the namespace %s", e.namespace, one.Keys.SecretNamespace)
@@ -184,7 +184,7 @@ func (e *imageEntry) keys(v *vars, a *review, one *attestor) ([]string, error) {
 }
 
 // secretKey is cosign.pub of a Secret.
-func secretKey(v *vars, a *review, namespace, name string) (string, error) {
+func secretKey(v *vars, a *preparedRequest, namespace, name string) (string, error) {
 	answer, err := a.world.API(v.ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/secrets/"+url.PathEscape(name), nil)
 	if err != nil {
 		return "", err

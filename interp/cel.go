@@ -133,7 +133,7 @@ func matcherOf(conditions plugincel.ConditionEvaluator) matchconditions.Matcher 
 }
 
 // judge evaluates the rule. What errs is a violation, not an error.
-func (c *celRule) judge(a *review, r *rule) verdict {
+func (c *celRule) judge(a *preparedRequest, r *rule) verdict {
 	c.once.Do(c.compile)
 	if c.err != nil {
 		return say(Error, "failed to compile the rule: %v", c.err)
@@ -156,7 +156,7 @@ func (c *celRule) judge(a *review, r *rule) verdict {
 	return say(Pass, "Validation rule '%s' passed.", r.Name)
 }
 
-func (c *celRule) judgeWith(a *review, r *rule, attributes *admission.VersionedAttributes, params runtime.Object, namespace *corev1.Namespace) verdict {
+func (c *celRule) judgeWith(a *preparedRequest, r *rule, attributes *admission.VersionedAttributes, params runtime.Object, namespace *corev1.Namespace) verdict {
 	auth := a.world.Authorizer()
 	if c.matcher != nil {
 		met := c.matcher.Match(a.ctx, attributes, params, auth)
@@ -178,7 +178,7 @@ func (c *celRule) judgeWith(a *review, r *rule, attributes *admission.VersionedA
 
 // params are the objects that the rule is judged with, each in turn: one null for
 // a rule without any. None at all is right only if the rule allows that.
-func (c *celRule) params(a *review) ([]runtime.Object, error) {
+func (c *celRule) params(a *preparedRequest) ([]runtime.Object, error) {
 	kind, ref := c.body.ParamKind, c.body.ParamRef
 	if kind == nil || ref == nil {
 		return []runtime.Object{nil}, nil
@@ -220,7 +220,7 @@ func plainSelector(s *policy.Selector) *metav1.LabelSelector {
 
 // celNamespace is namespaceObject: nil outside of namespaces, and for a Namespace
 // itself.
-func (a *review) celNamespace() (*corev1.Namespace, error) {
+func (a *preparedRequest) celNamespace() (*corev1.Namespace, error) {
 	if a.namespace == "" || a.kind.kind == "Namespace" && a.kind.group == "" {
 		return nil, nil
 	}
@@ -242,7 +242,7 @@ func namespaceOf(object map[string]any) (*corev1.Namespace, error) {
 
 // celAttributes is the request as CEL sees it: never of a subresource, never a
 // dry run, and without options.
-func (a *review) celAttributes() *admission.VersionedAttributes {
+func (a *preparedRequest) celAttributes() *admission.VersionedAttributes {
 	object, old := celObject(a.object), celObject(a.old)
 	if a.deletes() {
 		object = nil
@@ -270,7 +270,7 @@ func celObject(object map[string]any) runtime.Object {
 	return &unstructured.Unstructured{Object: object}
 }
 
-func (a *review) celUser() authuser.Info {
+func (a *preparedRequest) celUser() authuser.Info {
 	info, _ := a.request.Admission["userInfo"].(map[string]any)
 	out := &authuser.DefaultInfo{Name: a.user.name, UID: digText(info, "uid"), Groups: slices.Clone(a.user.groups), Extra: map[string][]string{}}
 	for k, v := range digMap(info, "extra") {
@@ -295,7 +295,7 @@ func readMatchConditions(p *policy.Policy, tooLarge func() error) *matchConditio
 
 // hold tells whether all conditions are true. One that errs is not; those that are not
 // compiled are an error, of each rule.
-func (m *matchConditions) hold(a *review) (bool, error) {
+func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
 	if len(m.conditions) == 0 {
 		return true, nil
 	}

@@ -40,7 +40,7 @@ func (c *celPolicy) exceptions(list []*policy.Exception, p *policy.Policy) (out 
 // celExcepted is what exceptions allow, for the expressions of the policy to ask for; or
 // the verdict, where one is from the whole policy. Of one that errs nobody knows whether
 // it applies, unless another one does; with lenient set it does not.
-func (a *review) celExcepted(list []celException, scope celScope, lenient bool) (allowed map[string]any, out *verdict, err error) {
+func (a *preparedRequest) celExcepted(list []celException, scope celScope, lenient bool) (allowed map[string]any, out *verdict, err error) {
 	var whole []celException
 	images, values := []string{}, []string{}
 	for _, e := range list {
@@ -63,7 +63,7 @@ func (a *review) celExcepted(list []celException, scope celScope, lenient bool) 
 }
 
 // applies tells whether an exception has not ended and its conditions hold.
-func (a *review) applies(e celException, scope celScope) (bool, error) {
+func (a *preparedRequest) applies(e celException, scope celScope) (bool, error) {
 	if end := e.CEL.ExpiresAt; !end.IsZero() && !a.world.Now().Before(end) {
 		return false, nil
 	}

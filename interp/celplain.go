@@ -13,7 +13,7 @@ import (
 // plainEnvironment is what policies are compiled with that make objects: not the API
 // server's, which refuses {"kind": "ConfigMap", "data": {"a": "b"}} for its mixed types.
 // It has no authorizer, and no comprehensions with two variables.
-func (in *Interpreter) plainEnvironment(kind cellib.Kind, variables *apiservercel.DeclType) (*cel.Env, error) {
+func (in *Interpreter) plainEnvironment(kind cellib.PolicyKind, variables *apiservercel.DeclType) (*cel.Env, error) {
 	names := celNames(true)
 	options := []cel.EnvOption{
 		cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(),

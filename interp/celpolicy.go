@@ -37,7 +37,7 @@ type celVariable struct {
 const variablesType = "kubernetes.variables"
 
 // celPolicy is made for a policy of a kind, of a namespace or of the cluster.
-func (in *Interpreter) celPolicy(kind cellib.Kind) (*celPolicy, error) {
+func (in *Interpreter) celPolicy(kind cellib.PolicyKind) (*celPolicy, error) {
 	fields := apiservercel.NewObjectType(variablesType, map[string]*apiservercel.DeclField{})
 	if kind.Generating {
 		env, err := in.plainEnvironment(kind, fields)

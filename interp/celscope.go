@@ -57,7 +57,7 @@ func authorizerNames() environment.VersionedOptions {
 
 // celScope is the request as expressions of policies in CEL see it. An object that is not
 // there is an empty one, other than natively; in the request it is null.
-func (a *review) celScope() (celScope, error) {
+func (a *preparedRequest) celScope() (celScope, error) {
 	request, err := a.celRequest()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func orEmpty(object map[string]any) map[string]any {
 }
 
 // celRequest is the request without its objects. What is empty is absent in it.
-func (a *review) celRequest() (map[string]any, error) {
+func (a *preparedRequest) celRequest() (map[string]any, error) {
 	var request admissionv1.AdmissionRequest
 	if err := decode(a.request.Admission, &request); err != nil {
 		return nil, err

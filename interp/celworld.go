@@ -19,7 +19,7 @@ import (
 
 // environment is what policies of a kind are compiled with: those of the cluster, or
 // of a namespace. Each is made once.
-func (in *Interpreter) environment(kind cellib.Kind) (*environment.EnvSet, error) {
+func (in *Interpreter) environment(kind cellib.PolicyKind) (*environment.EnvSet, error) {
 	in.celMu.Lock()
 	defer in.celMu.Unlock()
 	if set, ok := in.celSets[kind]; ok {
@@ -36,7 +36,7 @@ func (in *Interpreter) environment(kind cellib.Kind) (*environment.EnvSet, error
 		return nil, err
 	}
 	if in.celSets == nil {
-		in.celSets = map[cellib.Kind]*environment.EnvSet{}
+		in.celSets = map[cellib.PolicyKind]*environment.EnvSet{}
 	}
 	in.celSets[kind] = set
 	return set, nil

@@ -102,7 +102,7 @@ func (c *Cleanup) Judge(ctx context.Context, resource schema.GroupVersionResourc
 }
 
 // review is the view of an object that nobody sent.
-func (c *Cleanup) review(ctx context.Context, resource schema.GroupVersionResource, object map[string]any) *review {
+func (c *Cleanup) review(ctx context.Context, resource schema.GroupVersionResource, object map[string]any) *preparedRequest {
 	group, version, found := strings.Cut(digText(object, "apiVersion"), "/")
 	if !found {
 		group, version = "", group

@@ -18,7 +18,7 @@ type conditions struct {
 
 type condition struct {
 	pos        diag.Pos
-	key, value *document
+	key, value *template
 	operator   string
 	message    string
 	// star is set where a text of the request that is * is a pattern.
@@ -132,7 +132,7 @@ func (c condition) holds(v *vars) (holds bool, err error) {
 }
 
 // operand resolves a key or value, and finds out which of its texts are the policy's.
-func (v *vars) operand(d *document, star bool) (operand, error) {
+func (v *vars) operand(d *template, star bool) (operand, error) {
 	value, err := v.fill(d)
 	if err != nil || d.fixed {
 		return operand{value: value}, err
@@ -159,7 +159,7 @@ func (v *vars) operand(d *document, star bool) (operand, error) {
 }
 
 // itemWord is an element of a list written in the policy.
-func (v *vars) itemWord(d *document, value any, star bool) (word, error) {
+func (v *vars) itemWord(d *template, value any, star bool) (word, error) {
 	switch {
 	case d.text == nil || v.sourceOf(d).origin != ofRequest:
 		return plainWord(printed(value)), nil

@@ -11,8 +11,8 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// An entry is a context entry of a rule or loop, read once.
-type entry struct {
+// A contextEntry is a context entry of a rule or loop, read once.
+type contextEntry struct {
 	*policy.ContextEntry
 	load loading
 	// replaces tells whether the value takes the place of an earlier one of the same
@@ -21,27 +21,27 @@ type entry struct {
 }
 
 // A loading gives the value of an entry, and where it comes from.
-type loading func(v *vars, a *review) (value any, from source, err error)
+type loading func(v *vars, a *preparedRequest) (value any, from fieldOrigin, err error)
 
 // fromOutside is the loading of what comes from elsewhere than the request.
-func fromOutside(load func(*vars, *review) (any, error)) loading {
-	return func(v *vars, a *review) (any, source, error) {
+func fromOutside(load func(*vars, *preparedRequest) (any, error)) loading {
+	return func(v *vars, a *preparedRequest) (any, fieldOrigin, error) {
 		value, err := load(v, a)
-		return value, source{origin: ofCluster}, err
+		return value, fieldOrigin{origin: ofCluster}, err
 	}
 }
 
 // readEntries reads the context entries of a rule or loop of a policy.
-func readEntries(p *policy.Policy, entries []*policy.ContextEntry) []*entry {
-	out := make([]*entry, len(entries))
+func readEntries(p *policy.Policy, entries []*policy.ContextEntry) []*contextEntry {
+	out := make([]*contextEntry, len(entries))
 	for i, e := range entries {
 		out[i] = readEntry(p, e)
 	}
 	return out
 }
 
-func readEntry(p *policy.Policy, e *policy.ContextEntry) *entry {
-	out := &entry{ContextEntry: e}
+func readEntry(p *policy.Policy, e *policy.ContextEntry) *contextEntry {
+	out := &contextEntry{ContextEntry: e}
 	switch {
 	case e.Variable != nil:
 		out.load, out.replaces = readVariable(e.Variable).load, true
@@ -54,13 +54,13 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *entry {
 	case e.GlobalReference != nil:
 		out.load = fromOutside(readGlobalReference(e.GlobalReference))
 	default:
-		out.load = fromOutside(func(*vars, *review) (any, error) { return nil, fmt.Errorf("the entry says nothing to load") })
+		out.load = fromOutside(func(*vars, *preparedRequest) (any, error) { return nil, fmt.Errorf("the entry says nothing to load") })
 	}
 	return out
 }
 
 // defineAll adds entries to the innermost level; they load when they are named.
-func (v *vars) defineAll(entries []*entry, a *review) {
+func (v *vars) defineAll(entries []*contextEntry, a *preparedRequest) {
 	for _, e := range entries {
 		l := &loader{name: e.Name}
 		l.load = func(v *vars) (value any, merge bool, err error) {
@@ -72,7 +72,7 @@ func (v *vars) defineAll(entries []*entry, a *review) {
 }
 
 // defineImages adds the images of the new object.
-func (v *vars) defineImages(a *review, r *rule) {
+func (v *vars) defineImages(a *preparedRequest, r *rule) {
 	v.define(&loader{
 		name: "images",
 		load: func(v *vars) (any, bool, error) {
@@ -85,13 +85,13 @@ func (v *vars) defineImages(a *review, r *rule) {
 			}
 			return images, false, err
 		},
-		source: source{origin: ofRequest},
+		source: fieldOrigin{origin: ofRequest},
 	})
 }
 
 // A variableEntry computes a value from others.
 type variableEntry struct {
-	value, otherwise *document // nil when absent
+	value, otherwise *template // nil when absent
 	query            *query
 }
 
@@ -107,7 +107,7 @@ func readVariable(e *policy.VariableEntry) *variableEntry {
 }
 
 // load computes the value.
-func (e *variableEntry) load(v *vars, _ *review) (found any, from source, err error) {
+func (e *variableEntry) load(v *vars, _ *preparedRequest) (found any, from fieldOrigin, err error) {
 	f, err := e.fill(v)
 	if err != nil {
 		return nil, from, err
@@ -121,7 +121,7 @@ func (e *variableEntry) load(v *vars, _ *review) (found any, from source, err er
 			found, err = notNull(found, nil) // a null result does not use the default
 			from = v.sourceOf(e.value)
 			if f.expr != nil {
-				from = source{origin: max(f.origin, from.origin)}
+				from = fieldOrigin{origin: max(f.origin, from.origin)}
 			}
 			return found, from, err
 		}
@@ -239,9 +239,9 @@ func (q *query) apply(v *vars, data any) (any, error) {
 	return v.evaluateOn(expr, data)
 }
 
-func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *review) (any, error) {
+func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *preparedRequest) (any, error) {
 	name, namespace := readText(e.Name.Value, e.Name.Pos), readText(e.Namespace.Value, e.Namespace.Pos)
-	return func(v *vars, a *review) (any, error) {
+	return func(v *vars, a *preparedRequest) (any, error) {
 		n, err := v.fillString(name)
 		if err != nil {
 			return nil, err
@@ -267,9 +267,9 @@ func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *revi
 	}
 }
 
-func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) func(*vars, *review) (any, error) {
+func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) func(*vars, *preparedRequest) (any, error) {
 	reference, credentials, q := readText(e.Reference.Value, e.Reference.Pos), readDocument(e.Credentials), readQuery(e.JMESPath)
-	return func(v *vars, a *review) (any, error) {
+	return func(v *vars, a *preparedRequest) (any, error) {
 		ref, err := v.fillString(reference)
 		if err != nil {
 			return nil, err
@@ -286,9 +286,9 @@ func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) func(*var
 	}
 }
 
-func readGlobalReference(e *policy.GlobalReferenceEntry) func(*vars, *review) (any, error) {
+func readGlobalReference(e *policy.GlobalReferenceEntry) func(*vars, *preparedRequest) (any, error) {
 	name, q := readText(e.Name.Value, e.Name.Pos), readQuery(e.JMESPath)
-	return func(v *vars, a *review) (any, error) {
+	return func(v *vars, a *preparedRequest) (any, error) {
 		n, err := v.fillString(name)
 		if err != nil {
 			return nil, err

@@ -53,7 +53,7 @@ func (d *deleting) compile(in *Interpreter) {
 	if d.err = budget.CheckDeleting(d.of); d.err != nil {
 		return
 	}
-	if d.cel, d.err = in.celPolicy(cellib.Kind{Namespace: d.policy.Namespace}); d.err != nil {
+	if d.cel, d.err = in.celPolicy(cellib.PolicyKind{Namespace: d.policy.Namespace}); d.err != nil {
 		return
 	}
 	note := func(at diag.Pos, err error) {
@@ -77,7 +77,7 @@ func (d *deleting) compile(in *Interpreter) {
 
 // matches tells whether the policy is about an object. It is about any document that is no
 // Kubernetes object.
-func (d *deleting) matches(a *review) (bool, error) {
+func (d *deleting) matches(a *preparedRequest) (bool, error) {
 	switch {
 	case a.object["apiVersion"] == nil && a.object["kind"] == nil:
 		return true, nil
@@ -89,7 +89,7 @@ func (d *deleting) matches(a *review) (bool, error) {
 
 // deletes tells whether the policy deletes an object that it matches. Whatever an exception
 // excepts from it, it keeps.
-func (d *deleting) deletes(a *review) (bool, error) {
+func (d *deleting) deletes(a *preparedRequest) (bool, error) {
 	scope, err := a.deletingScope()
 	if err != nil {
 		return false, err
@@ -113,7 +113,7 @@ func (d *deleting) deletes(a *review) (bool, error) {
 
 // deletingScope is an object as the expressions of a DeletingPolicy see it. There is no
 // request. The namespace of a Namespace is itself.
-func (a *review) deletingScope() (celScope, error) {
+func (a *preparedRequest) deletingScope() (celScope, error) {
 	out := celScope{"object": a.object, "namespaceObject": types.NullValue}
 	namespace, err := a.celNamespace()
 	if a.kind.kind == "Namespace" && a.kind.group == "" {

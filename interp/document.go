@@ -8,20 +8,20 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A document is a piece of policy text, such as a pattern or a condition's key,
+// A template is a piece of policy text, such as a pattern or a condition's key,
 // read once so that its variables can be filled in for each request.
-type document struct {
+type template struct {
 	constant any // the value of a document without variables
 	fixed    bool
 	text     *text // of a string with variables
-	items    []*document
-	fields   []documentField // of a map
+	items    []*template
+	fields   []templateField // of a map
 }
 
-type documentField struct {
+type templateField struct {
 	key   string
 	text  *text // of a key with variables
-	value *document
+	value *template
 }
 
 // A text is a string with variables.
@@ -35,15 +35,15 @@ type text struct {
 
 // readDocument reads a node; nil is null. $( ) references are resolved within
 // it.
-func readDocument(n *policy.Node) *document {
+func readDocument(n *policy.Node) *template {
 	if n == nil {
-		return &document{fixed: true}
+		return &template{fixed: true}
 	}
 	return references{root: n}.document(n, nil)
 }
 
 // document reads one node at a path below the root.
-func (r references) document(n *policy.Node, path []string) *document {
+func (r references) document(n *policy.Node, path []string) *template {
 	switch n.Kind {
 	case policy.String:
 		return stringDocument(r.text(n, path))
@@ -52,19 +52,19 @@ func (r references) document(n *policy.Node, path []string) *document {
 	case policy.Map:
 		return r.mapDocument(n, path)
 	default:
-		return &document{constant: n.Value(), fixed: true}
+		return &template{constant: n.Value(), fixed: true}
 	}
 }
 
-func stringDocument(t *text) *document {
+func stringDocument(t *text) *template {
 	if s, ok := t.constant(); ok {
-		return &document{constant: s, fixed: true}
+		return &template{constant: s, fixed: true}
 	}
-	return &document{text: t}
+	return &template{text: t}
 }
 
-func (r references) listDocument(n *policy.Node, path []string) *document {
-	d := &document{items: make([]*document, len(n.Items)), fixed: true}
+func (r references) listDocument(n *policy.Node, path []string) *template {
+	d := &template{items: make([]*template, len(n.Items)), fixed: true}
 	values := make([]any, len(n.Items))
 	for i, item := range n.Items {
 		d.items[i] = r.document(item, childPath(path, i))
@@ -77,12 +77,12 @@ func (r references) listDocument(n *policy.Node, path []string) *document {
 	return d
 }
 
-func (r references) mapDocument(n *policy.Node, path []string) *document {
-	d := &document{fields: make([]documentField, len(n.Fields)), fixed: true}
+func (r references) mapDocument(n *policy.Node, path []string) *template {
+	d := &template{fields: make([]templateField, len(n.Fields)), fixed: true}
 	values := make(map[string]any, len(n.Fields))
 	for i, f := range n.Fields {
 		key := readText(f.Key, f.Pos)
-		d.fields[i] = documentField{key: f.Key, value: r.document(f.Value, append(path[:len(path):len(path)], f.Key))}
+		d.fields[i] = templateField{key: f.Key, value: r.document(f.Value, append(path[:len(path):len(path)], f.Key))}
 		if s, ok := key.constant(); ok {
 			d.fields[i].key = s
 		} else {

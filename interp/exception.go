@@ -31,7 +31,7 @@ func (e *exception) names(p *policy.Policy, r *policy.Rule) bool {
 }
 
 // matchingExceptions are those that the request falls under.
-func (r *rule) matchingExceptions(a *review, v *vars) []*exception {
+func (r *rule) matchingExceptions(a *preparedRequest, v *vars) []*exception {
 	var out []*exception
 	for _, e := range r.exceptions {
 		if e.matches(a.subject()) && e.conditionsHold(v) {
@@ -41,7 +41,7 @@ func (r *rule) matchingExceptions(a *review, v *vars) []*exception {
 	return out
 }
 
-func (e *exception) matches(s *subject) bool {
+func (e *exception) matches(s *filterInput) bool {
 	if e.Match == nil {
 		return false
 	}

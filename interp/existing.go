@@ -24,7 +24,7 @@ func (val *validation) withExisting(c *check) verdict {
 
 // allowsExisting tells whether a violation that was there before is let through:
 // on updates, if the rule enforces. Overrides of the action do not count.
-func (r *rule) allowsExisting(a *review) bool {
+func (r *rule) allowsExisting(a *preparedRequest) bool {
 	update := a.operation == "UPDATE" || a.operation == "" && a.object != nil && a.old != nil
 	return update && r.Validate.AllowExisting && (actionOf(r, a) == policy.Enforce || r.policy.Rehearses(r.Rule))
 }
@@ -33,8 +33,8 @@ func (r *rule) allowsExisting(a *review) bool {
 // created by nobody in particular. Rules with preconditions never do, nor do
 // those that match by user. What is created has no subresource, and is of the kind
 // of the object itself: in a request for deployments/scale, of the kind Scale.
-func (r *rule) oldApplies(a *review) bool {
-	return a.old != nil && r.Preconditions == nil && ruleApplies(r.policy, r.Rule, &subject{
+func (r *rule) oldApplies(a *preparedRequest) bool {
+	return a.old != nil && r.Preconditions == nil && ruleApplies(r.policy, r.Rule, &filterInput{
 		object: a.old, kind: objectKind(a.request.Admission), operation: "CREATE", user: nobody(), namespaceLabels: a.namespaceLabels,
 	})
 }

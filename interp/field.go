@@ -30,7 +30,7 @@ type formats func(at []string) Format
 
 // formatsFor is what the world knows of the objects that a rule judges. Of a rule about
 // kinds that are wildcards no field is known.
-func (a *review) formatsFor(r *policy.Rule) formats {
+func (a *preparedRequest) formatsFor(r *policy.Rule) formats {
 	typed, ok := a.world.(Typed)
 	if !ok || slices.ContainsFunc(filtersOf(r.Match), func(f *policy.Filter) bool { return slices.ContainsFunc(f.Kinds, ofManyKinds) }) {
 		return nil

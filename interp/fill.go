@@ -10,7 +10,7 @@ import (
 )
 
 // fill is a document with its variables replaced by what they give.
-func (v *vars) fill(d *document) (any, error) {
+func (v *vars) fill(d *template) (any, error) {
 	switch {
 	case d.fixed:
 		return d.constant, nil
@@ -31,7 +31,7 @@ func (v *vars) fill(d *document) (any, error) {
 }
 
 // fillPattern is fill of a pattern, in which what is not the policy's own is told apart.
-func (v *vars) fillPattern(d *document) (any, error) {
+func (v *vars) fillPattern(d *template) (any, error) {
 	switch {
 	case d.fixed || v.reading.kyverno:
 		return v.fill(d)
@@ -53,7 +53,7 @@ func (v *vars) fillPattern(d *document) (any, error) {
 
 // fillLeaf is a leaf of a pattern. Operators of the policy keep their meaning, and so do a
 // list or a map that a variable gives.
-func (v *vars) fillLeaf(d *document) (any, error) {
+func (v *vars) fillLeaf(d *template) (any, error) {
 	value, err := v.fill(d)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (v *vars) fillLeaf(d *document) (any, error) {
 	return g, nil
 }
 
-func (v *vars) fillMap(d *document, fill func(*document) (any, error)) (any, error) {
+func (v *vars) fillMap(d *template, fill func(*template) (any, error)) (any, error) {
 	m := make(map[string]any, len(d.fields))
 	for _, f := range d.fields {
 		value, err := fill(f.value)
@@ -99,7 +99,7 @@ func (v *vars) fillMap(d *document, fill func(*document) (any, error)) (any, err
 }
 
 // fillKey is the key of an entry; one that resolves to null stays as written.
-func (v *vars) fillKey(f documentField) (string, error) {
+func (v *vars) fillKey(f templateField) (string, error) {
 	if f.text == nil {
 		return f.key, nil
 	}

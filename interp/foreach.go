@@ -79,7 +79,7 @@ func (val *validation) judgeElements(l *loop, elements []any) (applied int, bad 
 	return applied, nil
 }
 
-func (val *validation) judgeElement(l *loop, index int, element any, from source) verdict {
+func (val *validation) judgeElement(l *loop, index int, element any, from fieldOrigin) verdict {
 	_, isMap := element.(map[string]any)
 	inScope := isMap
 	if l.elementScope != nil {
@@ -108,7 +108,7 @@ func (val *validation) judgeElement(l *loop, index int, element any, from source
 }
 
 // openElement opens a level with the variables of an element.
-func (val *validation) openElement(index int, element any, from source) {
+func (val *validation) openElement(index int, element any, from fieldOrigin) {
 	depth := strconv.Itoa(val.nesting)
 	level := val.vars.push(map[string]any{
 		"element": element, "element" + depth: element,

@@ -102,7 +102,7 @@ func (r *rule) result(v verdict) RuleResult {
 }
 
 // triggered says what a request means to a rule.
-func (r *generateRule) triggered(a *review) (out GenerateTrigger) {
+func (r *generateRule) triggered(a *preparedRequest) (out GenerateTrigger) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = GenerateTrigger{RuleResult: r.result(say(Error, "%v: %v", errPanic, p))}
@@ -123,7 +123,7 @@ func (r *generateRule) triggered(a *review) (out GenerateTrigger) {
 }
 
 // decide is Pass for a trigger, and Fail for what was one.
-func (r *generateRule) decide(a *review) verdict {
+func (r *generateRule) decide(a *preparedRequest) verdict {
 	if r.Invalid {
 		return say(Error, "the rule has errors; see what reading the policy reported")
 	}
@@ -157,7 +157,7 @@ func (r *generateRule) decide(a *review) verdict {
 }
 
 // appliesTo tells whether the rule is about an object of the request.
-func (r *generateRule) appliesTo(a *review, object map[string]any) bool {
+func (r *generateRule) appliesTo(a *preparedRequest, object map[string]any) bool {
 	if object == nil {
 		return false
 	}
@@ -167,7 +167,7 @@ func (r *generateRule) appliesTo(a *review, object map[string]any) bool {
 }
 
 // conditionsOf evaluates the preconditions of the rule.
-func (r *generateRule) conditionsOf(a *review) (bool, string, error) {
+func (r *generateRule) conditionsOf(a *preparedRequest) (bool, string, error) {
 	v := newVars(a)
 	v.defineImages(a, r.rule)
 	v.defineAll(r.entries, a)
@@ -175,7 +175,7 @@ func (r *generateRule) conditionsOf(a *review) (bool, string, error) {
 }
 
 // before is a review of the old object in the place of the new one.
-func (a *review) before() *review {
+func (a *preparedRequest) before() *preparedRequest {
 	out := *a
 	out.data = maps.Clone(a.data)
 	if request, ok := a.data["request"].(map[string]any); ok {

@@ -46,7 +46,7 @@ type ObjectReference struct{ APIVersion, Kind, Namespace, Name string }
 // The old object is that of the request that made it one, if there is any. Nothing is
 // written. The policy goes by its full name; nil comes back where there is no such
 // rule.
-func (in *Interpreter) Generate(ctx context.Context, req *Request, fullName, rule string, objects Objects) *Generation {
+func (in *Interpreter) Generate(ctx context.Context, req *Request, fullName, rule string, objects ObjectReader) *Generation {
 	a := newReview(ctx, req, in.world, in.limits)
 	for _, p := range in.policies {
 		if p.FullName() != fullName {
@@ -64,7 +64,7 @@ func (in *Interpreter) Generate(ctx context.Context, req *Request, fullName, rul
 	return nil
 }
 
-func (r *generateRule) generate(a *review, objects Objects) (out *Generation) {
+func (r *generateRule) generate(a *preparedRequest, objects ObjectReader) (out *Generation) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = &Generation{RuleResult: r.result(say(Error, "%v: %v", errPanic, p))}
@@ -99,8 +99,8 @@ func (r *generateRule) generate(a *review, objects Objects) (out *Generation) {
 // A generator makes the targets of one rule for one trigger.
 type generator struct {
 	rule    *generateRule
-	review  *review
-	objects Objects
+	review  *preparedRequest
+	objects ObjectReader
 	vars    *vars
 	out     *Generation
 }

@@ -13,7 +13,7 @@ import (
 // once.
 type generateTarget struct {
 	apiVersion, kind, namespace, name *text
-	data                              *document // nil where the object is a copy, or bare
+	data                              *template // nil where the object is a copy, or bare
 	clone                             *cloneSource
 	list                              *cloneList
 }
@@ -23,7 +23,7 @@ type cloneSource struct{ namespace, name *text }
 type cloneList struct {
 	namespace *text
 	kinds     []*text
-	selector  *document
+	selector  *template
 }
 
 func readGenerateTarget(t *policy.GenerateTarget) *generateTarget {
@@ -48,7 +48,7 @@ type generateLoop struct {
 	list          *jmespath.Expr
 	listText      string
 	listErr       error
-	entries       []*entry
+	entries       []*contextEntry
 	preconditions *conditions
 	target        *generateTarget
 }

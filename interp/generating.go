@@ -56,7 +56,7 @@ func (g *generating) compile(in *Interpreter) {
 	if g.err = g.tooLarge(); g.err != nil {
 		return
 	}
-	if g.cel, g.err = in.celPolicy(cellib.Kind{Generating: true, Namespace: g.policy.Namespace}); g.err != nil {
+	if g.cel, g.err = in.celPolicy(cellib.PolicyKind{Generating: true, Namespace: g.policy.Namespace}); g.err != nil {
 		return
 	}
 	note := func(at diag.Pos, err error) {
@@ -110,12 +110,12 @@ func (g *generating) result(v verdict) RuleResult {
 
 // open tells whether the policy has anything to say of a request, or of an object that is
 // there.
-func (g *generating) open(a *review) bool {
+func (g *generating) open(a *preparedRequest) bool {
 	return (g.policy.Admission || a.operation == "") && (!g.policy.Namespaced() || a.namespace == g.policy.Namespace)
 }
 
 // triggered says what a request means to the policy.
-func (g *generating) triggered(in *Interpreter, a *review) (out GenerateTrigger) {
+func (g *generating) triggered(in *Interpreter, a *preparedRequest) (out GenerateTrigger) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = GenerateTrigger{RuleResult: g.result(say(Error, "%v: %v", errPanic, p))}
@@ -146,7 +146,7 @@ func (g *generating) triggered(in *Interpreter, a *review) (out GenerateTrigger)
 }
 
 // gone is what the deletion of an object means to a policy that makes nothing of it.
-func (g *generating) gone(a *review) GenerateTrigger {
+func (g *generating) gone(a *preparedRequest) GenerateTrigger {
 	v := none()
 	matches, err := g.matches(a, true)
 	switch {
@@ -160,7 +160,7 @@ func (g *generating) gone(a *review) GenerateTrigger {
 
 // stopped tells that an object which is no trigger was one before its update. An update is
 // none that the policy only does not name.
-func (g *generating) stopped(in *Interpreter, a *review) bool {
+func (g *generating) stopped(in *Interpreter, a *preparedRequest) bool {
 	if _, is := g.begin(in, a, true); is != nil {
 		return false
 	}
@@ -172,7 +172,7 @@ func (g *generating) stopped(in *Interpreter, a *review) bool {
 
 // subjectOfCEL is the object that a request is about: the one that goes, where there is no
 // other.
-func (a *review) subjectOfCEL() map[string]any {
+func (a *preparedRequest) subjectOfCEL() map[string]any {
 	if a.object == nil || a.deletes() && a.old != nil {
 		return a.old
 	}
@@ -181,7 +181,7 @@ func (a *review) subjectOfCEL() map[string]any {
 
 // matches tells whether the constraints match, by the object alone that the request is
 // about: one that has lost its label is selected no longer.
-func (g *generating) matches(a *review, anyOperation bool) (bool, error) {
+func (g *generating) matches(a *preparedRequest, anyOperation bool) (bool, error) {
 	m := g.of.MatchConstraints
 	if anyOperation {
 		m = g.anyway
@@ -195,7 +195,7 @@ func (g *generating) matches(a *review, anyOperation bool) (bool, error) {
 // begin looks at all that is in front of the entries of generate. There is a scope for them
 // where the object is a trigger; else the verdict says why not. Kyverno says nothing of a
 // condition that does not hold.
-func (g *generating) begin(in *Interpreter, a *review, anyOperation bool) (verdict, celScope) {
+func (g *generating) begin(in *Interpreter, a *preparedRequest, anyOperation bool) (verdict, celScope) {
 	if err := a.ctx.Err(); err != nil {
 		return say(Error, "the request was given up: %v", err), nil
 	}
@@ -238,7 +238,7 @@ func (g *generating) begin(in *Interpreter, a *review, anyOperation bool) (verdi
 
 // scope is a request as the expressions of a GeneratingPolicy see it: the object that goes
 // is the object.
-func (g *generating) scope(a *review) (celScope, error) {
+func (g *generating) scope(a *preparedRequest) (celScope, error) {
 	out, err := a.celScope()
 	if err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (g *generating) scope(a *review) (celScope, error) {
 
 // generate is what the policy wants for the object of a request. Without a request, which
 // operations the policy names does not matter: the object was a trigger.
-func (g *generating) generate(in *Interpreter, a *review, objects Objects) (out *Generation) {
+func (g *generating) generate(in *Interpreter, a *preparedRequest, objects ObjectReader) (out *Generation) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = &Generation{RuleResult: g.result(say(Error, "%v: %v", errPanic, p))}

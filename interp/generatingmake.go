@@ -16,8 +16,8 @@ import (
 type maker struct {
 	of      *generating
 	trigger map[string]any
-	review  *review
-	objects Objects
+	review  *preparedRequest
+	objects ObjectReader
 	out     *Generation
 }
 

@@ -280,11 +280,11 @@ func pathTo(path []string) string {
 	return pointerTo(path)
 }
 
-// A finding is told of each image, with the key that it has in its group.
-type finding func(key string, path []string, text string) error
+// An imageVisitor is told of each image, with the key that it has in its group.
+type imageVisitor func(key string, path []string, text string) error
 
 // extract walks to the images, each of which is found.
-func (e imageExtractor) extract(v *vars, at any, passed []string, found finding) error {
+func (e imageExtractor) extract(v *vars, at any, passed []string, found imageVisitor) error {
 	if at == nil {
 		return nil
 	}
@@ -319,7 +319,7 @@ func (e imageExtractor) extract(v *vars, at any, passed []string, found finding)
 	return e.tell(v, m, within(e.value), found)
 }
 
-func (e imageExtractor) tell(v *vars, m map[string]any, path []string, found finding) error {
+func (e imageExtractor) tell(v *vars, m map[string]any, path []string, found imageVisitor) error {
 	key := pointerTo(path)
 	if e.key != "" {
 		name, ok := m[e.key].(string)

@@ -124,7 +124,7 @@ func compileReference(expression string) (cel.Program, error) {
 
 // judgeImages is what an ImageValidatingPolicy says of a request that it matches, and which
 // images some policy must verify.
-func (f *validatingForm) judgeImages(a *review) (out verdict, awaits []string) {
+func (f *validatingForm) judgeImages(a *preparedRequest) (out verdict, awaits []string) {
 	if what, more := f.policy.VerifiesMore(); more {
 		return unsupported(what.Value + " are not verified"), nil
 	}
@@ -320,7 +320,7 @@ func podSpecOf(kind resourceKind, object map[string]any) map[string]any {
 }
 
 // keepsImages tells whether an update leaves the images of pods as they were.
-func (a *review) keepsImages() bool {
+func (a *preparedRequest) keepsImages() bool {
 	if a.operation != "UPDATE" || a.old == nil || a.object == nil || podSpecPath(a.kind) == nil {
 		return false
 	}
@@ -343,7 +343,7 @@ func sortedImages(groups map[string][]string) []string {
 
 // celExceptedWhole is the verdict where any exception applies: each is from all of an
 // ImageValidatingPolicy.
-func (a *review) celExceptedWhole(list []celException, scope celScope, lenient bool) (out *verdict, err error) {
+func (a *preparedRequest) celExceptedWhole(list []celException, scope celScope, lenient bool) (out *verdict, err error) {
 	var names []string
 	for _, e := range list {
 		applies, bad := a.applies(e, scope)

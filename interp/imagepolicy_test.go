@@ -267,7 +267,7 @@ func TestImagePolicyOfOtherObjects(t *testing.T) {
 
 func TestImagePolicyPins(t *testing.T) {
 	registry := &shelf{tags: map[string]string{"reg.test/app:v1": digestA, "docker.io/nginx:latest": digestB}}
-	pin := func(rest string, request map[string]any) *Mutation {
+	pin := func(rest string, request map[string]any) *MutationResult {
 		f := parse(t, imagePolicy("p", rest+allBy("attestors.one")))
 		return New(f.Policies, f.Exceptions, &Offline{Proofs: registry}, Limits{}).PinImages(t.Context(), &Request{Admission: request})
 	}

@@ -26,7 +26,7 @@ import (
 // expression is evaluated each question is begun and errs, for all of an object's images; when
 // all are answered the expression is evaluated again.
 type imageSession struct {
-	a        *review
+	a        *preparedRequest
 	form     *validatingForm
 	scope    celScope
 	registry Registry
@@ -43,7 +43,7 @@ type imageSession struct {
 	pending   bool // questions are begun and not waited for
 	turns     chan struct{}
 	all       sync.WaitGroup
-	questions map[string]*asked
+	questions map[string]*pendingFetch
 
 	unreachable error    // why a registry could not be asked
 	unsupported bool     // for there is none
@@ -57,8 +57,8 @@ type signedBy struct {
 	err  error
 }
 
-// An asked is a question and, when it is done, what came of it.
-type asked struct {
+// A pendingFetch is a question and, when it is done, what came of it.
+type pendingFetch struct {
 	done  bool
 	value any
 	err   error
@@ -73,10 +73,10 @@ type pinned struct {
 // errPending is what a question is answered with until it is known.
 var errPending = errors.New("it is not known yet")
 
-func newImageSession(a *review, f *validatingForm, scope celScope) *imageSession {
+func newImageSession(a *preparedRequest, f *validatingForm, scope celScope) *imageSession {
 	s := &imageSession{
 		a: a, form: f, scope: scope, registry: a.world.Registry(), verified: a.verified, matched: map[string]image{},
-		attestors: map[string]signedBy{}, payloads: map[string]any{}, turns: make(chan struct{}, imagesTogether), questions: map[string]*asked{},
+		attestors: map[string]signedBy{}, payloads: map[string]any{}, turns: make(chan struct{}, imagesTogether), questions: map[string]*pendingFetch{},
 	}
 	s.with.Credentials = f.images.Credentials.Value()
 	if f.policy.Namespaced() {
@@ -129,7 +129,7 @@ func (s *imageSession) ask(key string, find func(context.Context) (any, error)) 
 	}
 	q := s.questions[key]
 	if q == nil {
-		q = &asked{}
+		q = &pendingFetch{}
 		s.questions[key] = q
 		s.all.Go(func() {
 			s.turns <- struct{}{}

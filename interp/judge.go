@@ -99,7 +99,7 @@ type Interpreter struct {
 
 	// What policies in CEL are compiled with, made when one is first needed.
 	celMu   sync.Mutex
-	celSets map[cellib.Kind]*environment.EnvSet
+	celSets map[cellib.PolicyKind]*environment.EnvSet
 	types   mergeTypes // of the objects that apply configurations are merged into
 }
 
@@ -209,7 +209,7 @@ func (in *Interpreter) Judge(ctx context.Context, req *Request) []RuleResult {
 	return out
 }
 
-func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
+func (in *Interpreter) judgePolicy(a *preparedRequest, p *compiledPolicy) []RuleResult {
 	rules := p.rulesFor(in, a.kind.kind)
 	out := make([]RuleResult, len(rules))
 	open, err := p.gate(a)
@@ -240,7 +240,7 @@ func (in *Interpreter) judgePolicy(a *review, p *compiledPolicy) []RuleResult {
 }
 
 // gate tells whether a policy has anything to say of a request.
-func (c *compiledPolicy) gate(a *review) (open bool, err error) {
+func (c *compiledPolicy) gate(a *preparedRequest) (open bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			open, err = false, fmt.Errorf("%w: %v", errPanic, p)
@@ -284,7 +284,7 @@ var errPanic = errors.New("judging failed unexpectedly")
 
 // judge says what a rule makes of a request. Whatever goes wrong in it stays in
 // it.
-func (r *rule) judge(a *review) (out verdict) {
+func (r *rule) judge(a *preparedRequest) (out verdict) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = say(Error, "%v: %v", errPanic, p)
@@ -339,8 +339,8 @@ func (r *rule) needsObject() bool {
 
 // subject is what match and exclude are held to: the new object, or on DELETE
 // the old.
-func (a *review) subject() *subject {
-	s := &subject{
+func (a *preparedRequest) subject() *filterInput {
+	s := &filterInput{
 		object: a.object, kind: a.kind, operation: a.operation, user: a.user, namespaceLabels: a.namespaceLabels,
 	}
 	if s.object == nil {
@@ -350,12 +350,12 @@ func (a *review) subject() *subject {
 }
 
 // deletes tells whether the request takes the object away.
-func (a *review) deletes() bool {
+func (a *preparedRequest) deletes() bool {
 	return a.operation == "DELETE" || a.operation == "" && a.object == nil
 }
 
 // handle judges by the body of a rule that applies.
-func (r *rule) handle(a *review, v *vars) verdict {
+func (r *rule) handle(a *preparedRequest, v *vars) verdict {
 	excepted := r.matchingExceptions(a, v)
 	if r.VerifyImages != nil {
 		if len(excepted) > 0 {

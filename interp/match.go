@@ -7,9 +7,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A subject is what filters are held to: the object that a rule judges, and who
+// A filterInput is what filters are held to: the object that a rule judges, and who
 // asks for what.
-type subject struct {
+type filterInput struct {
 	object    map[string]any
 	kind      resourceKind
 	operation string
@@ -35,7 +35,7 @@ func (u user) unknown() bool {
 
 // ruleApplies tells whether a rule is about the subject: matched, and not
 // excluded. A rule of a namespaced policy binds its own namespace only.
-func ruleApplies(p *policy.Policy, r *policy.Rule, s *subject) bool {
+func ruleApplies(p *policy.Policy, r *policy.Rule, s *filterInput) bool {
 	if p.Namespaced() && p.Namespace != metaText(s.object, "namespace") {
 		return false
 	}
@@ -64,7 +64,7 @@ func filtersOf(b *policy.MatchBlock) []*policy.Filter {
 	return filters
 }
 
-func blockMatches(b *policy.MatchBlock, s *subject) bool {
+func blockMatches(b *policy.MatchBlock, s *filterInput) bool {
 	if b == nil {
 		return false
 	}
@@ -80,7 +80,7 @@ func blockMatches(b *policy.MatchBlock, s *subject) bool {
 	return false
 }
 
-func blockExcludes(b *policy.MatchBlock, s *subject) bool {
+func blockExcludes(b *policy.MatchBlock, s *filterInput) bool {
 	if b == nil {
 		return false
 	}
@@ -107,7 +107,7 @@ const (
 
 // filterMatches tells whether everything that a filter gives holds. An empty
 // filter matches nothing.
-func filterMatches(f *policy.Filter, s *subject, at filterPlace) bool {
+func filterMatches(f *policy.Filter, s *filterInput, at filterPlace) bool {
 	byResource, byUser := givesResource(f), givesUser(f)
 	if at == inMatch && s.user.unknown() {
 		byUser = false
@@ -129,7 +129,7 @@ func givesUser(f *policy.Filter) bool {
 	return len(f.Roles) > 0 || len(f.ClusterRoles) > 0 || len(f.Subjects) > 0
 }
 
-func resourceMatches(f *policy.Filter, s *subject, at filterPlace) bool {
+func resourceMatches(f *policy.Filter, s *filterInput, at filterPlace) bool {
 	if at != inException && len(f.Operations) > 0 && !slices.Contains(f.Operations, s.operation) {
 		return false
 	}
@@ -202,7 +202,7 @@ func hasPair(actual map[string]string, want policy.Pair) bool {
 // namespaceSelected tells whether a namespaceSelector holds. A Namespace is in
 // no namespace: a policy's filter does not match it, an exception's is not
 // asked.
-func namespaceSelected(sel *policy.Selector, s *subject, at filterPlace) bool {
+func namespaceSelected(sel *policy.Selector, s *filterInput, at filterPlace) bool {
 	if s.object["kind"] == "Namespace" {
 		return at == inException
 	}

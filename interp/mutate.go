@@ -8,8 +8,8 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A Mutation is what mutate rules make of a request.
-type Mutation struct {
+// A MutationResult is what mutate rules make of a request.
+type MutationResult struct {
 	// Rules has a result for every mutate rule, in the order in which they run.
 	Rules []RuleMutation
 	// Before is the object of the request, and After what it is after all rules.
@@ -18,10 +18,10 @@ type Mutation struct {
 }
 
 // Changed tells whether the object is another.
-func (m *Mutation) Changed() bool { return !sameObject(m.Before, m.After) }
+func (m *MutationResult) Changed() bool { return !sameObject(m.Before, m.After) }
 
 // Patch is a JSON patch that makes After of Before.
-func (m *Mutation) Patch() []PatchOperation { return diffObjects(m.Before, m.After) }
+func (m *MutationResult) Patch() []PatchOperation { return diffObjects(m.Before, m.After) }
 
 // A RuleMutation is what one mutate rule, or a form of a MutatingPolicy, makes of an
 // object. Its Status is never Fail. It is Pass if a rule changed the object, and Skip if it
@@ -53,10 +53,10 @@ func diffObjects(before, after map[string]any) []PatchOperation {
 // A policy in which a rule errs leaves the object as it was: what its other rules
 // did shows in their results only. Whether the request is then refused is the
 // caller's to decide.
-func (in *Interpreter) Mutate(ctx context.Context, req *Request) *Mutation {
+func (in *Interpreter) Mutate(ctx context.Context, req *Request) *MutationResult {
 	a := newReview(ctx, req, in.world, in.limits)
 	a.object, a.asked = withoutOwnNamespace(a.object), withoutOwnNamespace(a.asked)
-	out := &Mutation{Before: a.object}
+	out := &MutationResult{Before: a.object}
 	for _, p := range in.policies {
 		before := a.object
 		var results []RuleMutation
@@ -78,7 +78,7 @@ func (in *Interpreter) Mutate(ctx context.Context, req *Request) *Mutation {
 	return out
 }
 
-func (in *Interpreter) mutatePolicy(a *review, p *compiledPolicy) []RuleMutation {
+func (in *Interpreter) mutatePolicy(a *preparedRequest, p *compiledPolicy) []RuleMutation {
 	rules := p.mutations(in)
 	if len(rules) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func withoutOwnNamespace(object map[string]any) map[string]any {
 }
 
 // setObject puts another object in the place of the request's.
-func (a *review) setObject(object map[string]any) {
+func (a *preparedRequest) setObject(object map[string]any) {
 	a.object = object
 	if request, ok := a.data["request"].(map[string]any); ok && object != nil {
 		request["object"] = object
@@ -159,7 +159,7 @@ func (in *Interpreter) readMutateRule(p *policy.Policy, r *policy.Rule) *mutateR
 }
 
 // run says what a rule makes of a request. Whatever goes wrong in it stays in it.
-func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
+func (r *mutateRule) run(a *preparedRequest) (out verdict, after map[string]any) {
 	before := a.object
 	defer func() {
 		if p := recover(); p != nil {
@@ -191,7 +191,7 @@ func (r *mutateRule) run(a *review) (out verdict, after map[string]any) {
 
 // begin tells whether a mutate rule has something to do for a request: it passes with
 // the variables that the rule then has.
-func (r *rule) begin(a *review) (verdict, *vars) {
+func (r *rule) begin(a *preparedRequest) (verdict, *vars) {
 	applicable := ruleApplies(r.policy, r.Rule, a.subject())
 	observe(a.ctx, Observation{Rule: r.Name, Holds: applicable, Err: a.labelsErr})
 	switch {

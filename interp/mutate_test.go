@@ -12,7 +12,7 @@ import (
 
 // mutateWidget runs documents, policies and exceptions, over a Widget of the
 // namespace b.
-func mutateWidget(t *testing.T, object string, documents ...string) *Mutation {
+func mutateWidget(t *testing.T, object string, documents ...string) *MutationResult {
 	t.Helper()
 	f, ds := policy.Parse("p.yaml", []byte(strings.Join(documents, "\n---\n")))
 	if ds.HasErrors() {

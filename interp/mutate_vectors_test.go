@@ -117,7 +117,7 @@ func named(statuses []string) []string {
 	return slices.DeleteFunc(slices.Clone(statuses), func(s string) bool { return s == "none" || s == "-" })
 }
 
-func messages(m *interp.Mutation) string {
+func messages(m *interp.MutationResult) string {
 	var b strings.Builder
 	for _, r := range m.Rules {
 		b.WriteString(r.Rule + ": " + string(r.Status) + " " + r.Message + "\n")

@@ -19,7 +19,7 @@ const maxObject = 4 << 20
 // A mutateBody is what a mutate rule, or an entry of its foreach, changes. One of
 // its parts is set.
 type mutateBody struct {
-	merge *document // patchStrategicMerge
+	merge *template // patchStrategicMerge
 	json  *text     // patchesJson6902
 	loops []*mutateLoop
 }
@@ -41,7 +41,7 @@ func readMutateBody(p *policy.Policy, patch policy.Patch, loops []*policy.Mutate
 
 // readPatchDocument reads a patch. Kyverno resolves variables in the whole rule, so
 // two keys stand in front of it; $( ) references lead nowhere in a patch.
-func readPatchDocument(n *policy.Node, current string) *document {
+func readPatchDocument(n *policy.Node, current string) *template {
 	r := references{root: &policy.Node{Kind: policy.Map}, current: current}
 	return r.document(n, []string{"mutate", "patchStrategicMerge"})
 }

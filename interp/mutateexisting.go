@@ -53,7 +53,7 @@ func (in *Interpreter) Triggered(ctx context.Context, req *Request) []RuleResult
 // MutateExisting is what a rule with targets wants of the objects that it selects,
 // when the request triggers it. Nothing is written; nil comes back where the request
 // does not trigger the rule. The policy goes by its full name.
-func (in *Interpreter) MutateExisting(ctx context.Context, req *Request, fullName, rule string, objects Objects) []TargetMutation {
+func (in *Interpreter) MutateExisting(ctx context.Context, req *Request, fullName, rule string, objects ObjectReader) []TargetMutation {
 	a := newReview(ctx, req, in.world, in.limits)
 	for _, p := range in.policies {
 		if p.FullName() != fullName {
@@ -95,12 +95,12 @@ func (c *compiledPolicy) existing(in *Interpreter) []*existingRule {
 type existingRule struct {
 	*rule
 	body    *mutateBody
-	targets []*target
+	targets []*mutateTarget
 }
 
 // trigger tells whether a request triggers the rule, with the variables that the
 // rule then has.
-func (r *existingRule) trigger(a *review) (out verdict, v *vars) {
+func (r *existingRule) trigger(a *preparedRequest) (out verdict, v *vars) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, v = say(Error, "%v: %v", errPanic, p), nil
@@ -127,7 +127,7 @@ func listsOperation(b *policy.MatchBlock, operation string) bool {
 	return slices.ContainsFunc(filters, func(f *policy.Filter) bool { return slices.Contains(f.Operations, operation) })
 }
 
-func (r *existingRule) mutateTargets(a *review, p *compiledPolicy, objects Objects) (out []TargetMutation) {
+func (r *existingRule) mutateTargets(a *preparedRequest, p *compiledPolicy, objects ObjectReader) (out []TargetMutation) {
 	named := func(verdict verdict) TargetMutation {
 		var m TargetMutation
 		m.Policy, m.Rule = p.Name, r.Name
@@ -167,7 +167,7 @@ func (r *existingRule) mutateTargets(a *review, p *compiledPolicy, objects Objec
 
 // mutateTarget changes one object. Expressions see it as target; request.object
 // stays the trigger. Kyverno puts the target in its place behind a loop.
-func (r *existingRule) mutateTarget(t *target, v *vars, a *review, object map[string]any) (out verdict, after map[string]any) {
+func (r *existingRule) mutateTarget(t *mutateTarget, v *vars, a *preparedRequest, object map[string]any) (out verdict, after map[string]any) {
 	depth := len(v.levels)
 	defer func() {
 		if p := recover(); p != nil {
@@ -184,7 +184,7 @@ func (r *existingRule) mutateTarget(t *target, v *vars, a *review, object map[st
 		return say(Error, "the request was given up: %v", err), nil
 	}
 	level := v.push(map[string]any{"target": object})
-	level.origins["target"] = source{origin: ofRequest}
+	level.origins["target"] = fieldOrigin{origin: ofRequest}
 	v.defineAll(t.entries, a)
 	applies, message, err := t.preconditions.holds(v)
 	switch {

@@ -18,7 +18,7 @@ type mutateLoop struct {
 	listText      string
 	listErr       error
 	descending    bool
-	entries       []*entry
+	entries       []*contextEntry
 	preconditions *conditions
 	body          *mutateBody
 }
@@ -37,7 +37,7 @@ func readMutateLoop(p *policy.Policy, f *policy.MutateForEach, current string) *
 // A mutateRun is one run of a rule on an object.
 type mutateRun struct {
 	vars   *vars
-	review *review
+	review *preparedRequest
 	// now is the object as expressions see it, and show lets them see another.
 	now     map[string]any
 	show    func(map[string]any)
@@ -118,7 +118,7 @@ func (m *mutateRun) elements(l *mutateLoop) ([]any, error) {
 
 // element applies an entry for one element. What loops within see of the object is
 // forgotten afterwards.
-func (m *mutateRun) element(l *mutateLoop, index int, element any, from source, object map[string]any) (map[string]any, error) {
+func (m *mutateRun) element(l *mutateLoop, index int, element any, from fieldOrigin, object map[string]any) (map[string]any, error) {
 	depth := strconv.Itoa(m.nesting)
 	level := m.vars.push(map[string]any{
 		"element": element, "element" + depth: element,

@@ -12,18 +12,18 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A target is an entry of mutate.targets, read once: which existing objects a rule
+// A mutateTarget is an entry of mutate.targets, read once: which existing objects a rule
 // changes.
-type target struct {
+type mutateTarget struct {
 	apiVersion, kind, namespace, name *text
-	selector                          *document
-	entries                           []*entry
+	selector                          *template
+	entries                           []*contextEntry
 	preconditions                     *conditions
 }
 
-func readTarget(p *policy.Policy, t *policy.MutateTarget) *target {
+func readTarget(p *policy.Policy, t *policy.MutateTarget) *mutateTarget {
 	read := func(t policy.Text) *text { return readText(t.Value, t.Pos) }
-	return &target{
+	return &mutateTarget{
 		apiVersion: read(t.APIVersion), kind: read(t.Kind), namespace: read(t.Namespace), name: read(t.Name),
 		selector: readDocument(t.SelectorNode), entries: readEntries(p, t.Context),
 		preconditions: readConditions(t.Preconditions, denying),
@@ -38,7 +38,7 @@ type selection struct {
 }
 
 // selection fills a target in. A target of a namespaced policy is in its namespace.
-func (t *target) selection(v *vars, p *policy.Policy) (s selection, err error) {
+func (t *mutateTarget) selection(v *vars, p *policy.Policy) (s selection, err error) {
 	err = v.fillAll(filling{&s.apiVersion, t.apiVersion}, filling{&s.kind, t.kind}, filling{&s.namespace, t.namespace}, filling{&s.name, t.name})
 	if err != nil {
 		return s, err
@@ -53,7 +53,7 @@ func (t *target) selection(v *vars, p *policy.Policy) (s selection, err error) {
 
 // fillSelector is a label selector with its variables filled in; one that is not
 // there selects everything.
-func (v *vars) fillSelector(d *document) (labels.Selector, error) {
+func (v *vars) fillSelector(d *template) (labels.Selector, error) {
 	filled, err := v.fill(d)
 	if err != nil || filled == nil {
 		return labels.Everything(), err
@@ -71,7 +71,7 @@ func (v *vars) fillSelector(d *document) (labels.Selector, error) {
 
 // find finds the objects that are selected. One that is named exactly must be
 // there; of the others, none is no error. What is of any version is listed.
-func (s selection) find(v *vars, objects Objects) ([]map[string]any, error) {
+func (s selection) find(v *vars, objects ObjectReader) ([]map[string]any, error) {
 	named := s.namespace != "" && s.name != "" && !wildcard.Has(s.namespace) && !wildcard.Has(s.name)
 	absent := fmt.Errorf("there is no %s %s/%s", s.kind, s.namespace, s.name)
 	if named && !wildcard.Has(s.apiVersion) {

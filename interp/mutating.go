@@ -42,7 +42,7 @@ func mutatingFormsOf(p *policy.Policy, tooLarge func() error) (out []*mutatingFo
 
 // mutateInCEL lets the forms of a MutatingPolicy change the object. One that changes other
 // objects does nothing at admission.
-func (in *Interpreter) mutateInCEL(a *review, p *compiledPolicy) []RuleMutation {
+func (in *Interpreter) mutateInCEL(a *preparedRequest, p *compiledPolicy) []RuleMutation {
 	out := make([]RuleMutation, len(p.changing))
 	open := p.Admission && !p.Mutating.ChangesOthers() && (!p.Namespaced() || a.namespace == p.Namespace)
 	for i, f := range p.changing {
@@ -67,7 +67,7 @@ func (in *Interpreter) mutateInCEL(a *review, p *compiledPolicy) []RuleMutation 
 
 // run says what a form makes of a request. Whatever goes wrong stays in it. Nothing is
 // mutated that goes away: there Kyverno errs.
-func (f *mutatingForm) run(in *Interpreter, a *review) (out verdict, after map[string]any) {
+func (f *mutatingForm) run(in *Interpreter, a *preparedRequest) (out verdict, after map[string]any) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, after = say(Error, "%v: %v", errPanic, p), nil
@@ -98,14 +98,14 @@ func (f *mutatingForm) run(in *Interpreter, a *review) (out verdict, after map[s
 }
 
 // matches tells whether the constraints match.
-func (f *mutatingForm) matches(a *review) (bool, error) {
+func (f *mutatingForm) matches(a *preparedRequest) (bool, error) {
 	attributes := a.fullAttributes()
 	return constraintsMatch(a.namesBegun(f.constraints, attributes.GetName()), a, attributes)
 }
 
 // namesBegun are constraints in which a name that is yet to be generated is one of
 // resourceNames that it begins with.
-func (a *review) namesBegun(m *policy.MatchConstraints, name string) *policy.MatchConstraints {
+func (a *preparedRequest) namesBegun(m *policy.MatchConstraints, name string) *policy.MatchConstraints {
 	prefix := metaText(a.object, "generateName")
 	if m == nil || name != "" || prefix == "" {
 		return m
@@ -127,7 +127,7 @@ func (f *mutatingForm) compile(in *Interpreter) {
 	if f.err = f.tooLarge(); f.err != nil {
 		return
 	}
-	if f.cel, f.err = in.celPolicy(cellib.Kind{Mutating: true, Namespace: f.policy.Namespace}); f.err != nil {
+	if f.cel, f.err = in.celPolicy(cellib.PolicyKind{Mutating: true, Namespace: f.policy.Namespace}); f.err != nil {
 		return
 	}
 	compiled := func(expression string, want *cel.Type) cel.Program {
@@ -166,7 +166,7 @@ func (f *mutatingForm) compile(in *Interpreter) {
 // evaluate goes through the exceptions, the match conditions and the mutations. Each
 // mutation sees what the ones before made of the object; a variable keeps the value that it
 // had when it was first asked for.
-func (f *mutatingForm) evaluate(in *Interpreter, a *review) (verdict, map[string]any) {
+func (f *mutatingForm) evaluate(in *Interpreter, a *preparedRequest) (verdict, map[string]any) {
 	scope, err := a.mutatingScope()
 	if err != nil {
 		return say(Error, "%v", err), nil
@@ -191,7 +191,7 @@ func (f *mutatingForm) evaluate(in *Interpreter, a *review) (verdict, map[string
 }
 
 // change is an object behind all mutations, and the audit annotations.
-func (f *mutatingForm) change(in *Interpreter, a *review, scope celScope, now map[string]any) (verdict, map[string]any) {
+func (f *mutatingForm) change(in *Interpreter, a *preparedRequest, scope celScope, now map[string]any) (verdict, map[string]any) {
 	var err error
 	for i, one := range f.policy.Mutating.Mutations {
 		now, err = f.patch(in, a, scope, one, f.mutations[i], now)
@@ -210,7 +210,7 @@ func (f *mutatingForm) change(in *Interpreter, a *review, scope celScope, now ma
 
 // audit evaluates an audit annotation, which is written nowhere: one that errs is an
 // error of the policy.
-func (f *mutatingForm) audit(a *review, scope celScope, audit cel.Program) error {
+func (f *mutatingForm) audit(a *preparedRequest, scope celScope, audit cel.Program) error {
 	out, err := scope.eval(a.ctx, audit)
 	if err == nil && out.Type() != types.StringType {
 		err = fmt.Errorf("it is a %s, not a string", out.Type().TypeName())
@@ -221,7 +221,7 @@ func (f *mutatingForm) audit(a *review, scope celScope, audit cel.Program) error
 // mutatingScope is the request as the expressions of a MutatingPolicy see it. In the
 // request too, an object that is not there is an empty one, and what policies have changed
 // is as it was.
-func (a *review) mutatingScope() (celScope, error) {
+func (a *preparedRequest) mutatingScope() (celScope, error) {
 	out, err := a.celScope()
 	if err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (a *review) mutatingScope() (celScope, error) {
 }
 
 // storedNamespace makes the namespaceObject of a Namespace the one that is stored.
-func (a *review) storedNamespace(out celScope) error {
+func (a *preparedRequest) storedNamespace(out celScope) error {
 	if a.namespace == "" || a.kind.kind != "Namespace" || a.kind.group != "" {
 		return nil
 	}

@@ -28,7 +28,7 @@ func patchBy(expression string) string {
 	return "mutations: [{patchType: JSONPatch, jsonPatch: {expression: '" + strings.ReplaceAll(expression, "'", "''") + "'}}]"
 }
 
-func mutate(t *testing.T, source string, request *Request, world World) *Mutation {
+func mutate(t *testing.T, source string, request *Request, world World) *MutationResult {
 	t.Helper()
 	f := parse(t, source)
 	if world == nil {

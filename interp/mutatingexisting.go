@@ -17,7 +17,7 @@ import (
 
 // asIf is a review of an object that is there, of which no more is known than what an
 // operation on it would tell.
-func (a *review) asIf(operation string) (*review, error) {
+func (a *preparedRequest) asIf(operation string) (*preparedRequest, error) {
 	admission := maps.Clone(a.request.Admission)
 	admission["operation"], admission["name"] = operation, metaText(a.object, "name")
 	if operation == "UPDATE" {
@@ -49,7 +49,7 @@ func (f *mutatingForm) result(v verdict) RuleResult {
 }
 
 // triggered tells whether a request has existing objects changed.
-func (f *mutatingForm) triggered(in *Interpreter, a *review) RuleResult {
+func (f *mutatingForm) triggered(in *Interpreter, a *preparedRequest) RuleResult {
 	v, _, _ := f.trigger(in, a)
 	return f.result(v)
 }
@@ -58,7 +58,7 @@ func (f *mutatingForm) triggered(in *Interpreter, a *review) RuleResult {
 // object, and the review that it is of. Conditions that err do not hold. Where nobody has
 // asked, an object triggers whatever the operations are; where no expression finds the
 // targets, it is one itself, if it is selected: others are changed for requests only.
-func (f *mutatingForm) trigger(in *Interpreter, a *review) (out verdict, scope celScope, of *review) {
+func (f *mutatingForm) trigger(in *Interpreter, a *preparedRequest) (out verdict, scope celScope, of *preparedRequest) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, scope = say(Error, "%v: %v", errPanic, p), nil
@@ -103,7 +103,7 @@ func (f *mutatingForm) trigger(in *Interpreter, a *review) (out verdict, scope c
 }
 
 // triggers tells whether the constraints match.
-func (f *mutatingForm) triggers(a *review, asked bool) (bool, error) {
+func (f *mutatingForm) triggers(a *preparedRequest, asked bool) (bool, error) {
 	if asked {
 		return f.matches(a)
 	}
@@ -129,7 +129,7 @@ func anyOperation(m *policy.MatchConstraints) *policy.MatchConstraints {
 }
 
 // mutateTargets is what the policy wants of the objects that a request has it change.
-func (f *mutatingForm) mutateTargets(in *Interpreter, a *review, objects Objects) []TargetMutation {
+func (f *mutatingForm) mutateTargets(in *Interpreter, a *preparedRequest, objects ObjectReader) []TargetMutation {
 	v, scope, of := f.trigger(in, a)
 	switch {
 	case v.kyverno == None:
@@ -158,7 +158,7 @@ type celTarget struct {
 }
 
 // find finds the objects that the policy changes.
-func (f *mutatingForm) find(a *review, scope celScope, asked bool, objects Objects) ([]celTarget, error) {
+func (f *mutatingForm) find(a *preparedRequest, scope celScope, asked bool, objects ObjectReader) ([]celTarget, error) {
 	m := f.policy.Mutating
 	switch {
 	case f.targets != nil:
@@ -214,7 +214,7 @@ func (f *mutatingForm) evaluateTargets(ctx context.Context, scope celScope) ([]c
 
 // selectTargets are the objects of the resources that constraints name, by the names and
 // the selectors there. Those of a policy of a namespace are in it.
-func selectTargets(a *review, m *policy.MatchConstraints, p *policy.Policy, objects Objects) (out []celTarget, err error) {
+func selectTargets(a *preparedRequest, m *policy.MatchConstraints, p *policy.Policy, objects ObjectReader) (out []celTarget, err error) {
 	selector := labels.Everything()
 	if chooses(m.ObjectSelector) {
 		if selector, err = metav1.LabelSelectorAsSelector(plainSelector(m.ObjectSelector)); err != nil {
@@ -249,7 +249,7 @@ func selectTargets(a *review, m *policy.MatchConstraints, p *policy.Policy, obje
 	return out, nil
 }
 
-func listTargets(a *review, group, version, resource, namespace string, selector labels.Selector, objects Objects) (out []celTarget, err error) {
+func listTargets(a *preparedRequest, group, version, resource, namespace string, selector labels.Selector, objects ObjectReader) (out []celTarget, err error) {
 	plural, subresource, _ := strings.Cut(resource, "/")
 	if group == "*" || version == "*" || plural == "*" {
 		return nil, fmt.Errorf("the targets are %s of %s/%s, and nothing says which these are; write them out in targetMatchConstraints", resource, group, version)
@@ -266,7 +266,7 @@ func listTargets(a *review, group, version, resource, namespace string, selector
 }
 
 // namespaceOfTarget holds a selector to the namespace of a target, and to a Namespace itself.
-func (a *review) namespaceOfTarget(s *policy.Selector, target map[string]any) (bool, error) {
+func (a *preparedRequest) namespaceOfTarget(s *policy.Selector, target map[string]any) (bool, error) {
 	if !chooses(s) {
 		return true, nil
 	}
@@ -290,7 +290,7 @@ func (a *review) namespaceOfTarget(s *policy.Selector, target map[string]any) (b
 
 // mutateTarget changes one object. Expressions see it as object, in variables too;
 // request.object stays the trigger.
-func (f *mutatingForm) mutateTarget(in *Interpreter, a *review, target map[string]any) (out verdict, after map[string]any) {
+func (f *mutatingForm) mutateTarget(in *Interpreter, a *preparedRequest, target map[string]any) (out verdict, after map[string]any) {
 	defer func() {
 		if p := recover(); p != nil {
 			out = say(Error, "%v: %v", errPanic, p)

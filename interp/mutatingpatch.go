@@ -47,7 +47,7 @@ func isPatchType(t *cel.Type) bool {
 }
 
 // patch is an object behind one mutation. The object itself is not changed.
-func (f *mutatingForm) patch(in *Interpreter, a *review, scope celScope, of policy.Mutation, program cel.Program, object map[string]any) (map[string]any, error) {
+func (f *mutatingForm) patch(in *Interpreter, a *preparedRequest, scope celScope, of policy.Mutation, program cel.Program, object map[string]any) (map[string]any, error) {
 	value := evaluated{scope, program}
 	if of.PatchType == policy.JSONPatch {
 		return value.patched(a.ctx, object)

@@ -8,9 +8,9 @@ import (
 	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
-// Objects finds objects of a cluster by their kind. Rules that change or copy
+// ObjectReader finds objects of a cluster by their kind. Rules that change or copy
 // existing objects ask it; those that judge a request never do.
-type Objects interface {
+type ObjectReader interface {
 	// Get finds one object. The namespace is empty for kinds without.
 	Get(ctx context.Context, apiVersion, kind, namespace, name string) (object map[string]any, found bool, err error)
 	// List finds the objects of a kind that a selector selects: in a namespace, or in

@@ -14,9 +14,9 @@ const (
 	ofRequest
 )
 
-// A source is the origin of a value and, where the value is a field of an object of the
+// A fieldOrigin is the origin of a value and, where the value is a field of an object of the
 // request, that field: the keys on the way, and some key for an element of a list.
-type source struct {
+type fieldOrigin struct {
 	origin origin
 	at     []string // nil where it is no such field; empty for the object
 }
@@ -33,9 +33,9 @@ func (v *vars) originOf(roots []string) origin {
 // ofRequest tells whether the value of any of the names comes from the request.
 func (v *vars) ofRequest(roots []string) bool { return v.originOf(roots) == ofRequest }
 
-func (v *vars) sourceOfName(name string) source {
+func (v *vars) sourceOfName(name string) fieldOrigin {
 	if name == anyRoot {
-		return source{origin: ofRequest}
+		return fieldOrigin{origin: ofRequest}
 	}
 	for i := len(v.levels) - 1; i >= 0; i-- {
 		if _, ok := v.levels[i].values[name]; ok {
@@ -43,43 +43,43 @@ func (v *vars) sourceOfName(name string) source {
 		}
 	}
 	if _, ok := v.request[name]; ok {
-		return source{origin: ofRequest}
+		return fieldOrigin{origin: ofRequest}
 	}
-	return source{}
+	return fieldOrigin{}
 }
 
 // sourceOf is where the value of a document comes from.
-func (v *vars) sourceOf(d *document) source {
+func (v *vars) sourceOf(d *template) fieldOrigin {
 	if d.text != nil && d.text.single() != nil {
 		return v.sourceOfText(d.text)
 	}
-	return source{origin: v.originOf(documentRoots(d))}
+	return fieldOrigin{origin: v.originOf(documentRoots(d))}
 }
 
 // sourceOfText is sourceOf of a text that is one variable.
-func (v *vars) sourceOfText(t *text) source {
+func (v *vars) sourceOfText(t *text) fieldOrigin {
 	one := t.single()
 	if v.deletes {
 		one = t.onDelete.Single()
 	}
 	if one.Expr == nil {
-		return source{origin: v.originOf(t.roots)}
+		return fieldOrigin{origin: v.originOf(t.roots)}
 	}
 	return v.sourceOfExpr(one.Expr)
 }
 
 // sourceOfExpr is where what an expression gives comes from.
-func (v *vars) sourceOfExpr(e *jmespath.Expr) source {
+func (v *vars) sourceOfExpr(e *jmespath.Expr) fieldOrigin {
 	taken := v.taken(e)
-	return source{
+	return fieldOrigin{
 		origin: min(v.originOf(expressionRoots(e)), v.originOf(expressionRoots(taken))),
 		at:     v.fieldOf(taken, nil),
 	}
 }
 
 // elementSource is the source of the elements of a list.
-func (v *vars) elementSource(list *jmespath.Expr) source {
-	return source{origin: v.originOf(expressionRoots(list)), at: v.elementsOf(list, nil)}
+func (v *vars) elementSource(list *jmespath.Expr) fieldOrigin {
+	return fieldOrigin{origin: v.originOf(expressionRoots(list)), at: v.elementsOf(list, nil)}
 }
 
 // someElement is a step to an element of a list, or to the value of some key.
@@ -180,7 +180,7 @@ func (v *vars) taken(e *jmespath.Expr) *jmespath.Expr {
 }
 
 // documentRoots lists the names that the variables of a document look up.
-func documentRoots(d *document) []string {
+func documentRoots(d *template) []string {
 	var roots []string
 	if d.text != nil {
 		roots = append(roots, d.text.roots...)

@@ -10,7 +10,7 @@ import (
 // isOwn tells that a request is for what kvap's controller writes to keep policies in
 // force, or for the deletion of a policy of kvap.dev. Kyverno judges it, kvap by no rule:
 // one on every kind would keep the controller from working, and itself from being deleted.
-func (a *review) isOwn() bool {
+func (a *preparedRequest) isOwn() bool {
 	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
 	name, subresource := digText(a.request.Admission, "name"), digText(a.request.Admission, "subResource")
 	if subresource != "" && !(group == "kvap.dev" && subresource == "status") {
@@ -31,7 +31,7 @@ func (a *review) isOwn() bool {
 
 // deletesSource tells that a request is for the deletion of a policy of Kyverno's, which
 // rules that name the kind judge and those with a wildcard do not.
-func (a *review) deletesSource() bool {
+func (a *preparedRequest) deletesSource() bool {
 	if a.operation != "DELETE" || digText(a.request.Admission, "subResource") != "" {
 		return false
 	}
@@ -46,7 +46,7 @@ func (a *review) deletesSource() bool {
 }
 
 // spares tells that a rule does not judge a request that it matches.
-func (a *review) spares(r *policy.Rule) bool {
+func (a *preparedRequest) spares(r *policy.Rule) bool {
 	return a.isOwn() || a.deletesSource() && !namesKind(r.Match, a.kind)
 }
 
@@ -61,7 +61,7 @@ func namesKind(b *policy.MatchBlock, k resourceKind) bool {
 }
 
 // sparesByConstraints is spares for a ValidatingPolicy.
-func (a *review) sparesByConstraints(m *policy.MatchConstraints) bool {
+func (a *preparedRequest) sparesByConstraints(m *policy.MatchConstraints) bool {
 	group, resource := digText(a.request.Admission, "resource", "group"), digText(a.request.Admission, "resource", "resource")
 	return a.isOwn() || a.deletesSource() && m != nil && !slices.ContainsFunc(m.Rules, func(r policy.ResourceRule) bool {
 		return (slices.Contains(r.Groups, "*") || slices.Contains(r.Groups, group)) && slices.Contains(r.Resources, resource)

@@ -33,7 +33,7 @@ const (
 type patternMatch struct {
 	ctx context.Context
 	reading
-	seen   ledger
+	seen   anchorLog
 	budget int // of levels
 }
 
@@ -47,7 +47,7 @@ type patternOutcome struct {
 
 // matchPattern holds an object to a pattern.
 func matchPattern(ctx context.Context, r reading, object, pattern any, depth int) patternOutcome {
-	m := patternMatch{ctx: ctx, reading: r, seen: ledger{}, budget: depth}
+	m := patternMatch{ctx: ctx, reading: r, seen: anchorLog{}, budget: depth}
 	bad := m.value(object, pattern, "/", elsewhere)
 	if bad == nil {
 		return patternOutcome{status: Pass, kyverno: Pass}
@@ -68,18 +68,18 @@ func violation(path, format string, args ...any) *mismatch {
 	return &mismatch{kind: violated, path: path, text: fmt.Sprintf(format, args...)}
 }
 
-// A place is where a map stands, as far as wildcards in keys depend on it: only
+// A mapPosition is where a map stands, as far as wildcards in keys depend on it: only
 // in labels and annotations directly below a metadata are they wildcards.
-type place int
+type mapPosition int
 
 const (
-	elsewhere place = iota
+	elsewhere mapPosition = iota
 	inMetadata
 	inTags
 )
 
 // below is the place of a key's value.
-func (p place) below(key string) place {
+func (p mapPosition) below(key string) mapPosition {
 	switch {
 	case p == inMetadata && (key == "labels" || key == "annotations"):
 		return inTags
@@ -90,7 +90,7 @@ func (p place) below(key string) place {
 }
 
 // value matches any value.
-func (m *patternMatch) value(value, pattern any, path string, at place) *mismatch {
+func (m *patternMatch) value(value, pattern any, path string, at mapPosition) *mismatch {
 	if m.budget--; m.budget < 0 {
 		return &mismatch{kind: aborted, path: path, text: "the pattern is nested too deeply"}
 	}
@@ -193,7 +193,7 @@ func (m *patternMatch) each(value []any, pattern func(i int) any, n int, path st
 }
 
 // object matches a map: its conditions first, then the rest.
-func (m *patternMatch) object(value, pattern map[string]any, path string, at place) *mismatch {
+func (m *patternMatch) object(value, pattern map[string]any, path string, at mapPosition) *mismatch {
 	if at == inTags {
 		pattern = tagsPattern(pattern)
 	}
@@ -231,7 +231,7 @@ func tagsPattern(pattern map[string]any) map[string]any {
 // conditions matches the anchored keys of a map. A failure beside a condition
 // that does not hold is none; a condition that does not hold further down
 // matters only if no other anchor applied.
-func (m *patternMatch) conditions(anchors []anchor, value, pattern map[string]any, path string, at place) *mismatch {
+func (m *patternMatch) conditions(anchors []anchor, value, pattern map[string]any, path string, at mapPosition) *mismatch {
 	applied, direct := false, false
 	var skip *mismatch
 	for _, a := range anchors {
@@ -253,13 +253,13 @@ func (m *patternMatch) conditions(anchors []anchor, value, pattern map[string]an
 }
 
 // entry matches one key of a pattern.
-func (m *patternMatch) entry(a anchor, value, pattern map[string]any, path string, at place) *mismatch {
+func (m *patternMatch) entry(a anchor, value, pattern map[string]any, path string, at mapPosition) *mismatch {
 	bad := m.matchEntry(a, value, pattern, path, at)
 	observe(m.ctx, Observation{Path: path + a.raw + "/", Holds: bad == nil})
 	return bad
 }
 
-func (m *patternMatch) matchEntry(a anchor, value, pattern map[string]any, path string, at place) *mismatch {
+func (m *patternMatch) matchEntry(a anchor, value, pattern map[string]any, path string, at mapPosition) *mismatch {
 	p := pattern[a.raw]
 	if at == inTags && wildcard.Has(a.name) {
 		return m.wildEntry(a, value, p, path)
@@ -291,7 +291,7 @@ func (m *patternMatch) wildEntry(a anchor, value map[string]any, p any, path str
 }
 
 // keyed matches the value of one key as its anchor says.
-func (m *patternMatch) keyed(a anchor, v any, present bool, p any, path string, below place) *mismatch {
+func (m *patternMatch) keyed(a anchor, v any, present bool, p any, path string, below mapPosition) *mismatch {
 	path, parent := path+a.name+"/", path
 	switch a.kind {
 	case conditionalKey:

@@ -11,7 +11,7 @@ import (
 
 // pinByForms puts digests in place of tags as an ImageValidatingPolicy wants it: in containers of
 // pods and their controllers, whatever its own lists of images are.
-func (in *Interpreter) pinByForms(a *review, p *compiledPolicy) []RuleMutation {
+func (in *Interpreter) pinByForms(a *preparedRequest, p *compiledPolicy) []RuleMutation {
 	if !p.PinsImages() {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (in *Interpreter) pinByForms(a *review, p *compiledPolicy) []RuleMutation {
 
 // pin is the object with digests. An image of which there is none now is an error; the others get
 // theirs. Nothing is verified here: what cannot be said is for judge to say.
-func (f *validatingForm) pin(in *Interpreter, a *review) (out verdict, after map[string]any) {
+func (f *validatingForm) pin(in *Interpreter, a *preparedRequest) (out verdict, after map[string]any) {
 	after = a.object
 	defer func() {
 		if p := recover(); p != nil {

@@ -17,9 +17,9 @@ import (
 // that rules verify, as far as they want it: ghcr.io/acme/web:v1 becomes
 // ghcr.io/acme/web:v1@sha256:…. Nothing is verified, and nothing written down: Judge verifies
 // the digests that are there then. It is for the object that all else has changed already.
-func (in *Interpreter) PinImages(ctx context.Context, req *Request) *Mutation {
+func (in *Interpreter) PinImages(ctx context.Context, req *Request) *MutationResult {
 	a := newReview(ctx, req, in.world, in.limits)
-	out := &Mutation{Before: a.object}
+	out := &MutationResult{Before: a.object}
 	for _, p := range in.policies {
 		if p.ImagePolicy() != nil {
 			out.Rules = append(out.Rules, in.pinByForms(a, p)...)
@@ -57,7 +57,7 @@ func (in *Interpreter) PinImages(ctx context.Context, req *Request) *Mutation {
 }
 
 // pin is the object with digests.
-func (r *rule) pin(a *review) (out verdict, after map[string]any) {
+func (r *rule) pin(a *preparedRequest) (out verdict, after map[string]any) {
 	after = a.object
 	defer func() {
 		if p := recover(); p != nil {

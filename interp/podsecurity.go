@@ -244,7 +244,7 @@ func (f fieldError) text(kind string) string {
 
 // judgePodSecurity judges a podSecurity rule. Exceptions take the whole rule out,
 // or, where they name controls, what violates these.
-func (r *rule) judgePodSecurity(a *review, excepted []*exception) verdict {
+func (r *rule) judgePodSecurity(a *preparedRequest, excepted []*exception) verdict {
 	if i := slices.IndexFunc(excepted, func(e *exception) bool { return len(e.PodSecurity) == 0 }); i >= 0 {
 		return skipByExceptions(excepted)
 	}

@@ -59,7 +59,7 @@ func (r reading) compare(key operand, operator string, value operand) (bool, err
 
 // judgeBoth judges by a rule as kvap does and, where the request asks for it and a
 // comparison came out otherwise than Kyverno's, once more as Kyverno does.
-func (r *rule) judgeBoth(a *review) (out verdict, deviations []int) {
+func (r *rule) judgeBoth(a *preparedRequest) (out verdict, deviations []int) {
 	var differs []int
 	known := a.formatsFor(r.Rule)
 	a.reading = reading{differs: &differs, formats: known}

@@ -60,8 +60,8 @@ func AdmissionOf(r *admissionv1.AdmissionRequest) (map[string]any, error) {
 	return ParseAdmission(data)
 }
 
-// A review is a request, read once for all policies.
-type review struct {
+// A preparedRequest is a request, read once for all policies.
+type preparedRequest struct {
 	ctx     context.Context
 	request *Request
 	world   World
@@ -85,10 +85,10 @@ type review struct {
 	reading
 }
 
-func newReview(ctx context.Context, r *Request, w World, limits Limits) *review {
+func newReview(ctx context.Context, r *Request, w World, limits Limits) *preparedRequest {
 	a := r.Admission
 	u, _ := a["userInfo"].(map[string]any)
-	out := &review{
+	out := &preparedRequest{
 		ctx: ctx, request: r, world: w, limits: limits,
 		size:      &meter{left: limits.context()},
 		operation: digText(a, "operation"),
@@ -115,7 +115,7 @@ func newReview(ctx context.Context, r *Request, w World, limits Limits) *review 
 }
 
 // namespaceLabels are empty outside of namespaces.
-func (a *review) namespaceLabels() map[string]string {
+func (a *preparedRequest) namespaceLabels() map[string]string {
 	if a.labels != nil {
 		return a.labels
 	}

@@ -9,7 +9,7 @@ import (
 type rule struct {
 	*policy.Rule
 	policy        *policy.Policy
-	entries       []*entry
+	entries       []*contextEntry
 	preconditions *conditions
 	message       *text
 	check         *check
@@ -23,8 +23,8 @@ type rule struct {
 type check struct {
 	deny       *conditions
 	denies     bool
-	pattern    *document
-	anyPattern *document
+	pattern    *template
+	anyPattern *template
 	loops      []*loop
 }
 
@@ -34,7 +34,7 @@ type loop struct {
 	listText      string
 	listErr       error
 	elementScope  *bool
-	entries       []*entry
+	entries       []*contextEntry
 	preconditions *conditions
 	check         *check
 }

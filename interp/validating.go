@@ -29,7 +29,7 @@ type validatingForm struct {
 }
 
 // judgeValidating judges by the forms of a ValidatingPolicy.
-func (in *Interpreter) judgeValidating(a *review, p *compiledPolicy) []RuleResult {
+func (in *Interpreter) judgeValidating(a *preparedRequest, p *compiledPolicy) []RuleResult {
 	out := make([]RuleResult, len(p.forms))
 	open, _ := p.gate(a)
 	for i, f := range p.forms {
@@ -52,7 +52,7 @@ func (in *Interpreter) judgeValidating(a *review, p *compiledPolicy) []RuleResul
 
 // judge says what a form makes of a request, and which images some policy must verify. Whatever
 // goes wrong stays in it.
-func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict, awaits []string) {
+func (f *validatingForm) judge(in *Interpreter, a *preparedRequest) (out verdict, awaits []string) {
 	defer func() {
 		if p := recover(); p != nil {
 			out, awaits = say(Error, "%v: %v", errPanic, p), nil
@@ -80,7 +80,7 @@ func (f *validatingForm) judge(in *Interpreter, a *review) (out verdict, awaits 
 }
 
 // matches tells whether the constraints match. An ImageValidatingPolicy without is about all.
-func (f *validatingForm) matches(a *review) (bool, error) {
+func (f *validatingForm) matches(a *preparedRequest) (bool, error) {
 	if a.request.Document || f.constraints == nil && f.policy.ImagePolicy() != nil {
 		return true, nil
 	}
@@ -93,7 +93,7 @@ func (f *validatingForm) compile(in *Interpreter) {
 	if f.err = f.tooLarge(); f.err != nil {
 		return
 	}
-	if f.cel, f.err = in.celPolicy(cellib.Kind{Namespace: f.policy.Namespace, Images: f.policy.ImagePolicy() != nil}); f.err != nil {
+	if f.cel, f.err = in.celPolicy(cellib.PolicyKind{Namespace: f.policy.Namespace, Images: f.policy.ImagePolicy() != nil}); f.err != nil {
 		return
 	}
 	compiled := func(expression string, want *cel.Type) cel.Program {
@@ -125,7 +125,7 @@ func (f *validatingForm) compile(in *Interpreter) {
 
 // evaluate goes through the match conditions and the validations. The first that is
 // not true decides.
-func (f *validatingForm) evaluate(a *review) verdict {
+func (f *validatingForm) evaluate(a *preparedRequest) verdict {
 	scope, err := a.celScope()
 	if err != nil {
 		return say(Error, "%v", err)
@@ -161,7 +161,7 @@ func (f *validatingForm) evaluate(a *review) verdict {
 }
 
 // message is what the validation at an index says of a violation.
-func (f *validatingForm) message(a *review, scope celScope, index int) string {
+func (f *validatingForm) message(a *preparedRequest, scope celScope, index int) string {
 	check := f.policy.Validating.Validations[index]
 	if m := f.messages[index]; m != nil {
 		out, err := scope.eval(a.ctx, m)

@@ -15,7 +15,7 @@ import (
 
 // fullAttributes are the request with its subresource, as a ValidatingPolicy sees
 // it.
-func (a *review) fullAttributes() *admission.VersionedAttributes {
+func (a *preparedRequest) fullAttributes() *admission.VersionedAttributes {
 	object, old := celObject(a.object), celObject(a.old)
 	if a.deletes() {
 		object = nil
@@ -35,7 +35,7 @@ func (a *review) fullAttributes() *admission.VersionedAttributes {
 
 // constraintsMatch tells whether constraints match a request, as those of a
 // ValidatingAdmissionPolicy do.
-func constraintsMatch(m *policy.MatchConstraints, a *review, attributes admission.Attributes) (bool, error) {
+func constraintsMatch(m *policy.MatchConstraints, a *preparedRequest, attributes admission.Attributes) (bool, error) {
 	if m == nil {
 		return false, nil
 	}
@@ -64,7 +64,7 @@ func ruleMatches(r policy.ResourceRule, attributes admission.Attributes) bool {
 
 // namespaceSelected holds a selector to the labels of the request's namespace; of a
 // Namespace, to its own. What is in no namespace is selected.
-func (a *review) namespaceSelected(s *policy.Selector) (bool, error) {
+func (a *preparedRequest) namespaceSelected(s *policy.Selector) (bool, error) {
 	if !chooses(s) {
 		return true, nil
 	}
@@ -88,7 +88,7 @@ func (a *review) namespaceSelected(s *policy.Selector) (bool, error) {
 
 // objectSelected holds a selector to the new object and the old one: one of them
 // will do.
-func (a *review) objectSelected(s *policy.Selector) (bool, error) {
+func (a *preparedRequest) objectSelected(s *policy.Selector) (bool, error) {
 	if !chooses(s) {
 		return true, nil
 	}

@@ -11,7 +11,7 @@ import (
 // A validation judges an object, or an element of it, by a check.
 type validation struct {
 	rule    *rule
-	review  *review
+	review  *preparedRequest
 	vars    *vars
 	object  map[string]any // the new object; nil when there is none
 	deletes bool
@@ -157,7 +157,7 @@ func (val *validation) judgeAnyPattern(object, patterns any) verdict {
 
 // actionOf is the action that decides whether existing violations are let
 // through. Overrides do not count.
-func actionOf(r *rule, a *review) policy.Action {
+func actionOf(r *rule, a *preparedRequest) policy.Action {
 	switch {
 	case a.request.Action != "":
 		return a.request.Action

@@ -32,8 +32,8 @@ type vars struct {
 // A level is a scope that ends: of a rule, or of one element of a loop.
 type level struct {
 	values  map[string]any
-	origins map[string]source // of the values that are not the policy's
-	loaders int               // of the levels below
+	origins map[string]fieldOrigin // of the values that are not the policy's
+	loaders int                    // of the levels below
 }
 
 // A loader is a context entry that is loaded when an expression names it.
@@ -45,10 +45,10 @@ type loader struct {
 	// then find no such key.
 	tried  bool
 	loaded bool
-	source source
+	source fieldOrigin
 }
 
-func newVars(a *review) *vars {
+func newVars(a *preparedRequest) *vars {
 	v := &vars{
 		ctx: a.ctx, request: a.data, deletes: a.deletes(), size: a.size,
 		world: a.world, registry: a.limits.registry(), reading: a.reading,
@@ -62,7 +62,7 @@ func (v *vars) push(values map[string]any) *level {
 	if values == nil {
 		values = map[string]any{}
 	}
-	l := &level{values: values, origins: map[string]source{}, loaders: len(v.loaders)}
+	l := &level{values: values, origins: map[string]fieldOrigin{}, loaders: len(v.loaders)}
 	v.levels = append(v.levels, l)
 	v.forget()
 	return l

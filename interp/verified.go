@@ -12,12 +12,12 @@ import (
 // of them did it.
 type Verified struct {
 	mu     sync.Mutex
-	images map[string]*found
+	images map[string]*imageFindings
 	beside *Verified
 }
 
-// found is what checks of an image came to.
-type found struct {
+// imageFindings is what checks of an image came to.
+type imageFindings struct {
 	proven bool
 	why    []string // of those that did not prove it
 }
@@ -31,11 +31,11 @@ func (v *Verified) note(image string, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.images == nil {
-		v.images = map[string]*found{}
+		v.images = map[string]*imageFindings{}
 	}
 	f := v.images[image]
 	if f == nil {
-		f = &found{}
+		f = &imageFindings{}
 		v.images[image] = f
 	}
 	if err == nil {

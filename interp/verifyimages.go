@@ -23,7 +23,7 @@ type imageEntry struct {
 	*policy.ImageVerification
 	namespace    string // of a namespaced policy, which reaches no Secret of another
 	skip         []*text
-	credentials  *document
+	credentials  *template
 	attestors    []*attestorSet
 	attestations []*attestation
 	deny         *conditions
@@ -68,19 +68,19 @@ const (
 
 // looksAtImages tells whether a request is one that brings images. Nothing runs by what is
 // deleted, connected to or scaled.
-func (a *review) looksAtImages() bool {
+func (a *preparedRequest) looksAtImages() bool {
 	return a.object != nil && !a.deletes() && a.operation != "CONNECT" &&
 		(a.kind.subresource == "" || a.kind.subresource == "ephemeralcontainers")
 }
 
 // goes tells of an object that is being deleted, and waits for its finalizers.
-func (a *review) goes() bool {
+func (a *preparedRequest) goes() bool {
 	return a.operation == "UPDATE" && a.old != nil && metaText(a.old, "deletionTimestamp") != ""
 }
 
 // verifyImages says what a rule finds of the images of an object: the worst that any entry
 // finds of any image.
-func (r *rule) verifyImages(a *review, v *vars) verdict {
+func (r *rule) verifyImages(a *preparedRequest, v *vars) verdict {
 	if what, more := r.VerifiesMore(); more {
 		return unsupported(what.Value + " are not verified")
 	}
@@ -120,7 +120,7 @@ func (r *rule) verifyImages(a *review, v *vars) verdict {
 func (e *imageEntry) proves() bool { return len(e.attestors) > 0 || len(e.attestations) > 0 }
 
 // sameImages tells whether an object has the images that it had before.
-func sameImages(v *vars, r *policy.Rule, a *review) bool {
+func sameImages(v *vars, r *policy.Rule, a *preparedRequest) bool {
 	if a.operation != "UPDATE" || a.old == nil {
 		return false
 	}
@@ -158,7 +158,7 @@ func worst(results []verdict) verdict {
 
 // An imageCheck is what an entry asks of an image.
 type imageCheck struct {
-	a            *review
+	a            *preparedRequest
 	entry        *imageEntry
 	found        foundImage
 	skipped      bool
@@ -177,7 +177,7 @@ type attestationCheck struct {
 
 // imageChecks are those of all entries, with variables filled in: what asks registries does so
 // in several goroutines.
-func (r *rule) imageChecks(a *review, v *vars, found []foundImage) ([]*imageCheck, error) {
+func (r *rule) imageChecks(a *preparedRequest, v *vars, found []foundImage) ([]*imageCheck, error) {
 	var out []*imageCheck
 	for _, e := range r.images {
 		var template *imageCheck
@@ -206,7 +206,7 @@ func (r *rule) imageChecks(a *review, v *vars, found []foundImage) ([]*imageChec
 }
 
 // check is what an entry asks of any image.
-func (e *imageEntry) check(a *review, v *vars) (*imageCheck, error) {
+func (e *imageEntry) check(a *preparedRequest, v *vars) (*imageCheck, error) {
 	out := &imageCheck{a: a, entry: e, with: Access{Fresh: !e.UseCache, Namespace: e.namespace}}
 	var err error
 	if out.with.Credentials, err = v.fill(e.credentials); err != nil {
@@ -350,7 +350,7 @@ func (v *vars) pushAttested(names map[string]any, kept ...*loader) {
 		case slices.ContainsFunc(kept, func(l *loader) bool { return l.name == name }):
 		case name == "request", name == "images", name == "image", strings.HasPrefix(name, "serviceAccount"), strings.HasPrefix(name, "element"):
 		default:
-			l.values[name], l.origins[name] = value, source{origin: ofRequest}
+			l.values[name], l.origins[name] = value, fieldOrigin{origin: ofRequest}
 		}
 	}
 }

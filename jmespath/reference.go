@@ -28,7 +28,7 @@ func references(text string) []span {
 	return found
 }
 
-func (s source) reference(p span) *Reference {
+func (s sourceText) reference(p span) *Reference {
 	r := &Reference{Pos: s.at(p.start), Path: s.text[p.start+2 : p.end-1]}
 	for _, op := range []string{"<=", ">=", "<", ">", "!"} {
 		if path, ok := strings.CutPrefix(r.Path, op); ok {

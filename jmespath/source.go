@@ -7,25 +7,25 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
-// A source is a text with the place of its first character.
-type source struct {
+// A sourceText is a text with the place of its first character.
+type sourceText struct {
 	text string
 	pos  diag.Pos
-	last *mark
+	last *counted
 }
 
-// A mark is an offset of a text with its place. The places of a text are asked for
+// counted is an offset of a text with its place. The places of a text are asked for
 // more or less in order: each is counted from the one asked for before.
-type mark struct {
+type counted struct {
 	offset int
 	pos    diag.Pos
 }
 
-func newSource(text string, pos diag.Pos) source { return source{text, pos, &mark{0, pos}} }
+func newSource(text string, pos diag.Pos) sourceText { return sourceText{text, pos, &counted{0, pos}} }
 
 // at is the place of a byte offset. It counts lines and columns as if the text
 // stood in the file exactly as it is here.
-func (s source) at(offset int) diag.Pos {
+func (s sourceText) at(offset int) diag.Pos {
 	if s.pos.Line == 0 {
 		return s.pos
 	}
@@ -42,12 +42,12 @@ func (s source) at(offset int) diag.Pos {
 	case pos.Col > 0:
 		pos.Col += sign * utf8.RuneCountInString(between)
 	}
-	*s.last = mark{offset, pos}
+	*s.last = counted{offset, pos}
 	return pos
 }
 
 // column is the column of an offset, counted from the start of its line.
-func (s source) column(offset int) int {
+func (s sourceText) column(offset int) int {
 	start := strings.LastIndexByte(s.text[:offset], '\n') + 1
 	column := utf8.RuneCountInString(s.text[start:offset])
 	switch {
@@ -59,7 +59,7 @@ func (s source) column(offset int) int {
 	return 0
 }
 
-func (s source) errorf(offset int, format string, args ...any) *diag.Diagnostic {
+func (s sourceText) errorf(offset int, format string, args ...any) *diag.Diagnostic {
 	d := diag.Errorf(s.at(offset), diag.BadExpression, format, args...)
 	return &d
 }

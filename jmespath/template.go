@@ -105,7 +105,7 @@ type span struct {
 // they are resolved before variables. Then each pass finds the variables that
 // hold no further braces; masking what was found lets the next pass find those
 // around it.
-func (s source) spans() ([]span, *diag.Diagnostic) {
+func (s sourceText) spans() ([]span, *diag.Diagnostic) {
 	masked := []byte(s.text)
 	var found []span
 	for _, r := range references(s.text) {
@@ -188,7 +188,7 @@ func adopt(found, next []span) []span {
 	return merged
 }
 
-func (s source) part(p span) (Part, *diag.Diagnostic) {
+func (s sourceText) part(p span) (Part, *diag.Diagnostic) {
 	if p.reference {
 		return Part{Ref: s.reference(p)}, nil
 	}
@@ -196,7 +196,7 @@ func (s source) part(p span) (Part, *diag.Diagnostic) {
 	return Part{Var: v}, err
 }
 
-func (s source) variable(p span) (*Variable, *diag.Diagnostic) {
+func (s sourceText) variable(p span) (*Variable, *diag.Diagnostic) {
 	start, end := p.start+2, p.end-2
 	v := &Variable{Pos: s.at(p.start)}
 	if start < end && s.text[start] == '-' {

@@ -43,7 +43,7 @@ type hole struct {
 // A lexer splits src.text[at:end] into tokens, as go-jmespath 0.4 does. Holes
 // may stand in raw strings and quoted names; a hole elsewhere makes open true.
 type lexer struct {
-	src    source
+	src    sourceText
 	at     int
 	end    int
 	holes  []hole // in order

@@ -48,9 +48,9 @@ type view struct {
 	Budget   *share // policies by what they cost
 	Passed   *share // tests by their results
 	Dearest  *costBar
-	Behind   []group // rules that are not native
-	Known    bool    // whether there was something to look for
-	Findings []group
+	Behind   []codeGroup // rules that are not native
+	Known    bool        // whether there was something to look for
+	Findings []codeGroup
 	Notes    int
 	Releases [][]string
 	Tables   []shownTable
@@ -94,8 +94,8 @@ func sharesOf(what string, parts ...bar) *share {
 	return s
 }
 
-// A group is what has the same code. Items are as many as one page can have.
-type group struct {
+// A codeGroup is what has the same code. Items are as many as one page can have.
+type codeGroup struct {
 	Code, Title, Remedy, Class string
 	Count                      int
 	Open                       bool
@@ -106,7 +106,7 @@ type group struct {
 const most = 50
 
 // add counts an item, and keeps it while there is room.
-func (g *group) add(i item) {
+func (g *codeGroup) add(i item) {
 	g.Count++
 	if len(g.Items) < most {
 		g.Items = append(g.Items, i)
@@ -114,7 +114,7 @@ func (g *group) add(i item) {
 }
 
 // More is how many items are not on the page.
-func (g group) More() int { return g.Count - len(g.Items) }
+func (g codeGroup) More() int { return g.Count - len(g.Items) }
 
 // An item is something to tell of a place.
 type item struct {
@@ -123,7 +123,7 @@ type item struct {
 }
 
 // addOnce adds what is not there yet: forms of a rule, for one, are said the same of.
-func (g *group) addOnce(i item) {
+func (g *codeGroup) addOnce(i item) {
 	if !slices.ContainsFunc(g.Items, i.equal) {
 		g.add(i)
 	}
@@ -135,7 +135,7 @@ func (i item) equal(j item) bool {
 }
 
 // groupOf is the group of a code, which is made where there is none.
-func groupOf(list []group, code diag.Code, class string) ([]group, *group) {
+func groupOf(list []codeGroup, code diag.Code, class string) ([]codeGroup, *codeGroup) {
 	name := code.String()
 	for i := range list {
 		if list[i].Code == name && list[i].Class == class {
@@ -143,7 +143,7 @@ func groupOf(list []group, code diag.Code, class string) ([]group, *group) {
 		}
 	}
 	_, title := diag.Title(code)
-	list = append(list, group{Code: name, Title: title, Remedy: diag.Remedy(code), Class: class})
+	list = append(list, codeGroup{Code: name, Title: title, Remedy: diag.Remedy(code), Class: class})
 	return list, &list[len(list)-1]
 }
 
@@ -161,7 +161,7 @@ func (p Page) view() view {
 	if p.Tests != nil {
 		v.tests(*p.Tests)
 	}
-	slices.SortStableFunc(v.Findings, func(a, b group) int {
+	slices.SortStableFunc(v.Findings, func(a, b codeGroup) int {
 		if a.Class != b.Class && (a.Class == diag.Error.String() || b.Class == diag.Error.String()) {
 			return map[bool]int{true: -1, false: 1}[a.Class == diag.Error.String()]
 		}

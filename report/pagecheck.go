@@ -80,7 +80,7 @@ func (v *view) findings(o CheckedObject) {
 		if g.Expression != "" {
 			i.Expression = excerptOf(g.Finding)
 		}
-		var of *group
+		var of *codeGroup
 		v.Findings, of = groupOf(v.Findings, g.Code, g.Severity.String())
 		of.addOnce(i)
 	}

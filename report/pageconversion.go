@@ -77,14 +77,14 @@ func (p *Pair) size() int {
 }
 
 // behind are the codes for which rules are not native, the most frequent first.
-func behind(c Conversion) []group {
-	var out []group
+func behind(c Conversion) []codeGroup {
+	var out []codeGroup
 	for _, p := range c.Policies {
 		for _, r := range p.Rules {
 			if r.Target == Native {
 				continue
 			}
-			var g *group
+			var g *codeGroup
 			var code diag.Code
 			if len(r.Codes) > 0 {
 				code = r.Codes[0]
@@ -93,19 +93,19 @@ func behind(c Conversion) []group {
 			g.add(item{Message: r.Reason, Of: p.title() + " / " + r.Name, Place: diag.Pos{File: p.File, Line: r.Line}.String()})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b group) int { return b.Count - a.Count })
+	slices.SortStableFunc(out, func(a, b codeGroup) int { return b.Count - a.Count })
 	return out
 }
 
 // groupFor is the group of a code, or of what has none.
-func groupFor(list []group, code diag.Code, class string) ([]group, *group) {
+func groupFor(list []codeGroup, code diag.Code, class string) ([]codeGroup, *codeGroup) {
 	if code != 0 {
 		return groupOf(list, code, class)
 	}
-	if i := slices.IndexFunc(list, func(g group) bool { return g.Code == "" }); i >= 0 {
+	if i := slices.IndexFunc(list, func(g codeGroup) bool { return g.Code == "" }); i >= 0 {
 		return list, &list[i]
 	}
-	list = append(list, group{Title: "without a code", Class: class})
+	list = append(list, codeGroup{Title: "without a code", Class: class})
 	return list, &list[len(list)-1]
 }
 
@@ -124,7 +124,7 @@ func (v *view) diagnostics(c Conversion) {
 		case d.Severity == diag.Note:
 			v.Notes++
 		case d.Code < 200 || d.Code > 299:
-			var g *group
+			var g *codeGroup
 			v.Findings, g = groupOf(v.Findings, d.Code, d.Severity.String())
 			g.addOnce(item{Message: d.Message, Place: diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}.String()})
 		}

@@ -146,7 +146,7 @@ func (m *markup) findings(v view) {
 	}
 }
 
-func (m *markup) groups(gs []group) {
+func (m *markup) groups(gs []codeGroup) {
 	for _, g := range gs {
 		open := ""
 		if g.Open {

@@ -77,14 +77,14 @@ func (p Plan) shownViolations() shownTable {
 }
 
 // behind are the codes for which rules are not native, the most frequent first.
-func (p Plan) behind() []group {
-	var out []group
+func (p Plan) behind() []codeGroup {
+	var out []codeGroup
 	for _, one := range p.Policies {
 		for _, r := range one.Rules {
 			if r.Target == Native {
 				continue
 			}
-			var g *group
+			var g *codeGroup
 			var code diag.Code
 			if len(r.Codes) > 0 {
 				code = r.Codes[0].Code
@@ -93,6 +93,6 @@ func (p Plan) behind() []group {
 			g.add(item{Message: r.Reason, Of: one.title() + " / " + r.Rule, Place: diag.Pos{File: one.File, Line: r.Line}.String()})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b group) int { return b.Count - a.Count })
+	slices.SortStableFunc(out, func(a, b codeGroup) int { return b.Count - a.Count })
 	return out
 }

@@ -44,7 +44,7 @@ type Judge struct {
 // NewJudge makes a judge that knows some objects of the cluster: its Namespaces, and
 // what rules look up.
 func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
-	judges, err := judge.New(p.Compiled, p.Exceptions, judge.Cluster{Objects: known, World: p.World})
+	judges, err := judge.New(p.Compiled, p.Exceptions, judge.ClusterState{Objects: known, World: p.World})
 	if err != nil {
 		return nil, err
 	}

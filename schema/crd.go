@@ -211,7 +211,7 @@ func (s *Set) addVersion(kind GVK, c *crd, v crdVersion) {
 func (s *Set) add(r Resource, schema *crdSchema) {
 	i, _ := slices.BinarySearchFunc(s.resources, r, compareResources)
 	s.resources = slices.Insert(s.resources, i, r)
-	s.kinds[r.GVK] = source{crd: schema}
+	s.kinds[r.GVK] = typeSource{crd: schema}
 }
 
 // customType is the type of a custom resource. Whatever the schema says of

@@ -18,7 +18,7 @@ type Set struct {
 	release     string
 	resources   []Resource // by group, version, kind
 	definitions map[string]string
-	kinds       map[GVK]source
+	kinds       map[GVK]typeSource
 	published   *published // nil where they do not count
 
 	mu    sync.Mutex       // guards what follows
@@ -26,9 +26,9 @@ type Set struct {
 	types map[GVK]*Type
 }
 
-// A source is where the type of a kind comes from: a definition of the release,
+// A typeSource is where the type of a kind comes from: a definition of the release,
 // or the schema of a CRD.
-type source struct {
+type typeSource struct {
 	definition string
 	crd        *crdSchema
 }
@@ -68,7 +68,7 @@ func newSet(release string) *Set {
 	return &Set{
 		release:     release,
 		definitions: map[string]string{},
-		kinds:       map[GVK]source{},
+		kinds:       map[GVK]typeSource{},
 		named:       map[string]*Type{},
 		types:       map[GVK]*Type{},
 	}
@@ -139,7 +139,7 @@ func (s *Set) indexKinds(head string) error {
 		s.resources = append(s.resources, res)
 	}
 	for _, t := range index.Types {
-		s.kinds[GVK(t.kind)] = source{definition: t.Definition}
+		s.kinds[GVK(t.kind)] = typeSource{definition: t.Definition}
 	}
 	slices.SortStableFunc(s.resources, compareResources)
 	return nil

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A document is JSON in the order of its fields, which is that of the API.
-type document struct {
+// An orderedObject is JSON in the order of its fields, which is that of the API.
+type orderedObject struct {
 	kind   byte // '{', '[', 's' for a string, 'x' for any other scalar
 	text   string
 	keys   []string // of an object
-	values []*document
+	values []*orderedObject
 }
 
 // documentOf is the object without what a server fills in: creationTimestamp, an empty status,
 // and of what policies and bindings match, the defaults. apiVersion comes before kind.
-func documentOf(object any) (*document, error) {
+func documentOf(object any) (*orderedObject, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
 		return nil, err
@@ -36,9 +36,9 @@ func documentOf(object any) (*document, error) {
 		slices.Reverse(d.keys[:2])
 		slices.Reverse(d.values[:2])
 	}
-	d.drop("status", func(v *document) bool { return v.kind == '{' && len(v.keys) == 0 })
+	d.drop("status", func(v *orderedObject) bool { return v.kind == '{' && len(v.keys) == 0 })
 	if i := slices.Index(d.keys, "metadata"); i >= 0 {
-		d.values[i].drop("creationTimestamp", func(v *document) bool { return v.text == "null" })
+		d.values[i].drop("creationTimestamp", func(v *orderedObject) bool { return v.text == "null" })
 	}
 	if strings.HasPrefix(d.at("apiVersion").text, "admissionregistration.k8s.io/") {
 		for _, field := range []string{"matchConstraints", "matchResources"} {
@@ -49,41 +49,41 @@ func documentOf(object any) (*document, error) {
 }
 
 // at is the field of an object; an empty document where there is none.
-func (d *document) at(key string) *document {
+func (d *orderedObject) at(key string) *orderedObject {
 	if i := slices.Index(d.keys, key); i >= 0 {
 		return d.values[i]
 	}
-	return &document{}
+	return &orderedObject{}
 }
 
 // dropDefaults leaves out of MatchResources what the API server would write into them.
-func (d *document) dropDefaults() {
+func (d *orderedObject) dropDefaults() {
 	for _, key := range []string{"namespaceSelector", "objectSelector"} {
-		d.drop(key, func(v *document) bool { return len(v.keys) == 0 })
+		d.drop(key, func(v *orderedObject) bool { return len(v.keys) == 0 })
 	}
-	d.drop("matchPolicy", func(v *document) bool { return v.text == string(defaultMatchPolicy) })
+	d.drop("matchPolicy", func(v *orderedObject) bool { return v.text == string(defaultMatchPolicy) })
 	for _, key := range []string{"resourceRules", "excludeResourceRules"} {
 		for _, rule := range d.at(key).values {
-			rule.drop("scope", func(v *document) bool { return v.text == "*" })
+			rule.drop("scope", func(v *orderedObject) bool { return v.text == "*" })
 		}
 	}
 }
 
-func (d *document) drop(key string, empty func(*document) bool) {
+func (d *orderedObject) drop(key string, empty func(*orderedObject) bool) {
 	if i := slices.Index(d.keys, key); i >= 0 && empty(d.values[i]) {
 		d.keys = slices.Delete(d.keys, i, i+1)
 		d.values = slices.Delete(d.values, i, i+1)
 	}
 }
 
-func readDocument(dec *json.Decoder) (*document, error) {
+func readDocument(dec *json.Decoder) (*orderedObject, error) {
 	token, err := dec.Token()
 	if err != nil {
 		return nil, err
 	}
 	switch t := token.(type) {
 	case json.Delim:
-		d := &document{kind: byte(t)}
+		d := &orderedObject{kind: byte(t)}
 		for dec.More() {
 			if d.kind == '{' {
 				key, err := dec.Token()
@@ -101,15 +101,15 @@ func readDocument(dec *json.Decoder) (*document, error) {
 		_, err := dec.Token() // the closing delimiter
 		return d, err
 	case string:
-		return &document{kind: 's', text: t}, nil
+		return &orderedObject{kind: 's', text: t}, nil
 	case nil:
-		return &document{kind: 'x', text: "null"}, nil
+		return &orderedObject{kind: 'x', text: "null"}, nil
 	}
-	return &document{kind: 'x', text: fmt.Sprint(token)}, nil
+	return &orderedObject{kind: 'x', text: fmt.Sprint(token)}, nil
 }
 
 // json writes d as JSON, to be indented by a json.Encoder.
-func (d *document) json(w *bytes.Buffer) error {
+func (d *orderedObject) json(w *bytes.Buffer) error {
 	switch d.kind {
 	case '{', '[':
 		w.WriteByte(d.kind)

@@ -69,7 +69,7 @@ func (o Objects) All() []any {
 
 // fields writes an object's fields at an indent, the first one without: the
 // caller has written it, or a list's dash.
-func (d *document) fields(w *bytes.Buffer, indent string) {
+func (d *orderedObject) fields(w *bytes.Buffer, indent string) {
 	for i, key := range d.keys {
 		if i > 0 {
 			w.WriteString(indent)
@@ -81,7 +81,7 @@ func (d *document) fields(w *bytes.Buffer, indent string) {
 }
 
 // value writes what stands behind a key at that indent, with its line break.
-func (d *document) value(w *bytes.Buffer, indent string) {
+func (d *orderedObject) value(w *bytes.Buffer, indent string) {
 	switch {
 	case d.kind == '{' && len(d.values) > 0:
 		w.WriteString("\n" + indent + "  ")
@@ -103,7 +103,7 @@ func (d *document) value(w *bytes.Buffer, indent string) {
 }
 
 // element writes what stands behind the dash of a list at that indent.
-func (d *document) element(w *bytes.Buffer, indent string) {
+func (d *orderedObject) element(w *bytes.Buffer, indent string) {
 	switch {
 	case len(d.values) == 0:
 		w.WriteByte(' ')
@@ -120,7 +120,7 @@ func (d *document) element(w *bytes.Buffer, indent string) {
 const listWidth = 100
 
 // line is a list of texts as people write short ones, as [CREATE, UPDATE].
-func (d *document) line() (text string, ok bool) {
+func (d *orderedObject) line() (text string, ok bool) {
 	var texts []string
 	for _, v := range d.values {
 		if v.kind != 's' || block(v.text) {
@@ -135,7 +135,7 @@ func (d *document) line() (text string, ok bool) {
 	return "[" + strings.Join(texts, ", ") + "]", true
 }
 
-func (d *document) leaf(w *bytes.Buffer, indent string) {
+func (d *orderedObject) leaf(w *bytes.Buffer, indent string) {
 	switch d.kind {
 	case '{':
 		w.WriteString("{}")

@@ -12,11 +12,11 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// An outcome is what a predicate came to.
-type outcome uint8
+// A predicateOutcome is what a predicate came to.
+type predicateOutcome uint8
 
 const (
-	fails outcome = iota
+	fails predicateOutcome = iota
 	holds
 	errs
 )

@@ -103,16 +103,16 @@ func (g *generator) resource(r policy.ResourceRule, plural, sub string) {
 			continue
 		}
 		if sub == "" || sub == "*" && plural == "*" {
-			g.target(target{resource: known})
+			g.target(requestTarget{resource: known})
 		}
 		for _, s := range known.Subresources {
 			if sub == "*" || sub == s.Name {
-				g.target(target{resource: known, sub: &s})
+				g.target(requestTarget{resource: known, sub: &s})
 			}
 		}
 	}
 	if len(g.targets) == n && sub == "" && !strings.Contains(plural, "*") {
-		g.target(target{resource: guessedResource(r, plural)})
+		g.target(requestTarget{resource: guessedResource(r, plural)})
 	}
 }
 

@@ -19,7 +19,7 @@ type generator struct {
 	schemas *schema.Set
 	// shape is what objects of kinds without a schema may look like.
 	shape      *schema.Type
-	targets    []target
+	targets    []requestTarget
 	named      int // how many of the targets the policy is about; the rest are others
 	operations []string
 	users      []string
@@ -27,8 +27,8 @@ type generator struct {
 	namespaces []string
 }
 
-// A target is a resource, or a subresource of one, that requests are about.
-type target struct {
+// A requestTarget is a resource, or a subresource of one, that requests are about.
+type requestTarget struct {
 	resource schema.Resource
 	sub      *schema.Subresource
 }
@@ -130,10 +130,10 @@ func (g *generator) kind(selector string) {
 			if r.Guessed {
 				r.GVK = guessedKind(selector, part)
 			}
-			g.target(target{resource: r})
+			g.target(requestTarget{resource: r})
 			for _, sub := range r.Subresources {
 				if strings.Contains(selector, sub.Name) || part == "Pod" && sub.Name == "ephemeralcontainers" {
-					g.target(target{resource: r, sub: &sub})
+					g.target(requestTarget{resource: r, sub: &sub})
 				}
 			}
 		}
@@ -151,7 +151,7 @@ func (g *generator) subresources(selector string) {
 	for _, r := range g.schemas.Resources(k.Group, k.Version, k.Kind) {
 		for _, sub := range r.Subresources {
 			if n < 8 && (k.Subresource == "*" || k.Subresource == sub.Name) {
-				g.target(target{resource: r, sub: &sub})
+				g.target(requestTarget{resource: r, sub: &sub})
 				n++
 			}
 		}
@@ -169,7 +169,7 @@ func guessedKind(selector, kind string) schema.GVK {
 	return gvk
 }
 
-func (g *generator) target(t target) {
+func (g *generator) target(t requestTarget) {
 	for _, have := range g.targets {
 		if have.resource.GVK == t.resource.GVK && (have.sub == nil) == (t.sub == nil) && (t.sub == nil || *have.sub == *t.sub) {
 			return
@@ -208,7 +208,7 @@ func (g *generator) request(c *choice) *Request {
 	return r
 }
 
-func (g *generator) operation(c *choice, t target) string {
+func (g *generator) operation(c *choice, t requestTarget) string {
 	if t.sub != nil {
 		switch t.sub.Name {
 		case "exec", "attach", "portforward", "proxy":
@@ -222,7 +222,7 @@ func (g *generator) operation(c *choice, t target) string {
 }
 
 // place gives the request a name and, where it has one, a namespace.
-func (g *generator) place(c *choice, t target, r *Request) {
+func (g *generator) place(c *choice, t requestTarget, r *Request) {
 	r.Name = one(c, g.hints.all.names...)
 	switch {
 	case t.resource.Group == "" && t.resource.Kind == "Namespace":

@@ -38,11 +38,11 @@ type Judges struct {
 	policy   *policy.Policy
 	rules    []*compile.Form // all of them, as Kyverno reports them
 	native   []*compile.Form // those that both judges judge
-	worlds   []world
+	worlds   []judgesOfWorld
 }
 
-// A world is the judges with the objects that rules look up.
-type world struct {
+// A judgesOfWorld is the judges with the objects that rules look up.
+type judgesOfWorld struct {
 	params []*unstructured.Unstructured
 	*judge.Judges
 }
@@ -55,7 +55,7 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 	if s.Alter != nil {
 		s.Alter(out.Compiled.Objects)
 	}
-	both, err := judge.New(out.Compiled, in.Exceptions, judge.Cluster{Schemas: s.Translate.Schemas, Deployed: s.Deployed.From(p.FullName())})
+	both, err := judge.New(out.Compiled, in.Exceptions, judge.ClusterState{Schemas: s.Translate.Schemas, Deployed: s.Deployed.From(p.FullName())})
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +70,11 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 		for _, u := range params {
 			objects = append(objects, u.Object)
 		}
-		in, err := both.In(judge.Cluster{Objects: objects, Schemas: s.Translate.Schemas})
+		in, err := both.In(judge.ClusterState{Objects: objects, Schemas: s.Translate.Schemas})
 		if err != nil {
 			return nil, err
 		}
-		out.worlds = append(out.worlds, world{params, in})
+		out.worlds = append(out.worlds, judgesOfWorld{params, in})
 	}
 	return out, nil
 }

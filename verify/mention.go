@@ -23,7 +23,7 @@ type mention []string
 // rule name, in the order of the source, each once. What an expression does not
 // let one see, such as the fields of something that a function gives, is left out.
 func mentions(rule *policy.Rule) []mention {
-	f := &mentionFinder{seen: map[string]bool{}, scope: map[string]finding{}}
+	f := &mentionFinder{seen: map[string]bool{}, scope: map[string]objectPath{}}
 	f.entries(rule.Context)
 	f.conditions(rule.Preconditions)
 	v := rule.Validate
@@ -40,9 +40,9 @@ func mentions(rule *policy.Rule) []mention {
 	return f.found
 }
 
-// A finding is where an expression's value may be in the object; nowhere where
+// An objectPath is where an expression's value may be in the object; nowhere where
 // that is not known.
-type finding struct {
+type objectPath struct {
 	paths []mention
 	// projected tells that the value is the list of what is at the paths.
 	projected bool
@@ -51,12 +51,12 @@ type finding struct {
 }
 
 // wholeObject is the finding of the object.
-func wholeObject() finding { return finding{paths: []mention{{}}} }
+func wholeObject() objectPath { return objectPath{paths: []mention{{}}} }
 
 type mentionFinder struct {
 	found []mention
 	seen  map[string]bool
-	scope map[string]finding // of context entries and loop variables
+	scope map[string]objectPath // of context entries and loop variables
 }
 
 func (f *mentionFinder) add(path mention) {
@@ -67,14 +67,14 @@ func (f *mentionFinder) add(path mention) {
 }
 
 // step is what is one step below.
-func (f *mentionFinder) step(at finding, step string) finding {
+func (f *mentionFinder) step(at objectPath, step string) objectPath {
 	if at.projected {
 		if step == anyElement {
-			return finding{paths: at.paths}
+			return objectPath{paths: at.paths}
 		}
-		return finding{}
+		return objectPath{}
 	}
-	out := finding{}
+	out := objectPath{}
 	for _, path := range at.paths {
 		path = append(slices.Clone(path), step)
 		f.add(path)
@@ -83,7 +83,7 @@ func (f *mentionFinder) step(at finding, step string) finding {
 	return out
 }
 
-func (f *mentionFinder) pattern(n *policy.Node, at finding) {
+func (f *mentionFinder) pattern(n *policy.Node, at objectPath) {
 	if n == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (f *mentionFinder) pattern(n *policy.Node, at finding) {
 }
 
 // patterns are alternatives.
-func (f *mentionFinder) patterns(n *policy.Node, at finding) {
+func (f *mentionFinder) patterns(n *policy.Node, at objectPath) {
 	if n == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (f *mentionFinder) patterns(n *policy.Node, at finding) {
 
 func (f *mentionFinder) entries(entries []*policy.ContextEntry) {
 	for _, e := range entries {
-		f.scope[e.Name] = finding{}
+		f.scope[e.Name] = objectPath{}
 		if v := e.Variable; v != nil {
 			f.texts(v.Value)
 			f.texts(v.Default)
@@ -136,10 +136,10 @@ func (f *mentionFinder) conditions(c *policy.Conditions) {
 	}
 }
 
-func (f *mentionFinder) loops(loops []*policy.ForEach, outer finding, depth int) {
+func (f *mentionFinder) loops(loops []*policy.ForEach, outer objectPath, depth int) {
 	for _, loop := range loops {
 		saved := f.scope
-		f.scope = map[string]finding{}
+		f.scope = map[string]objectPath{}
 		for name, at := range saved {
 			f.scope[name] = at
 		}
@@ -202,16 +202,16 @@ func (f *mentionFinder) template(t *jmespath.Template) {
 	}
 }
 
-func (f *mentionFinder) expression(s string) finding {
+func (f *mentionFinder) expression(s string) objectPath {
 	e, d := jmespath.Parse(s, diag.Pos{})
 	if d != nil {
-		return finding{}
+		return objectPath{}
 	}
 	return f.eval(e, nil)
 }
 
 // eval follows an expression; a nil cur is the root of the context.
-func (f *mentionFinder) eval(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) eval(e *jmespath.Expr, cur *objectPath) objectPath {
 	switch e.Op {
 	case jmespath.Current:
 		if cur != nil {
@@ -250,16 +250,16 @@ func (f *mentionFinder) eval(e *jmespath.Expr, cur *finding) finding {
 	default:
 		return f.parts(e, cur)
 	}
-	return finding{}
+	return objectPath{}
 }
 
-func projection(at finding) finding {
-	return finding{paths: at.paths, projected: true}
+func projection(at objectPath) objectPath {
+	return objectPath{paths: at.paths, projected: true}
 }
 
 // multi is a list of several values.
-func (f *mentionFinder) multi(e *jmespath.Expr, cur *finding) finding {
-	out := finding{projected: true}
+func (f *mentionFinder) multi(e *jmespath.Expr, cur *objectPath) objectPath {
+	out := objectPath{projected: true}
 	for _, arg := range e.Args {
 		out.paths = append(out.paths, f.eval(arg, cur).paths...)
 	}
@@ -268,12 +268,12 @@ func (f *mentionFinder) multi(e *jmespath.Expr, cur *finding) finding {
 
 // flattened is the elements of lists: of the list itself, where its elements are
 // none, which is taken for granted unless it is put together from lists.
-func (f *mentionFinder) flattened(e *jmespath.Expr, cur *finding) finding {
-	return finding{paths: f.eval(e.Args[0], cur).paths}
+func (f *mentionFinder) flattened(e *jmespath.Expr, cur *objectPath) objectPath {
+	return objectPath{paths: f.eval(e.Args[0], cur).paths}
 }
 
-func (f *mentionFinder) parts(e *jmespath.Expr, cur *finding) finding {
-	out := finding{}
+func (f *mentionFinder) parts(e *jmespath.Expr, cur *objectPath) objectPath {
+	out := objectPath{}
 	for i, arg := range e.Args {
 		at := f.eval(arg, cur)
 		if i == 0 && e.Op == jmespath.Call {
@@ -288,17 +288,17 @@ func (f *mentionFinder) parts(e *jmespath.Expr, cur *finding) finding {
 	return out
 }
 
-func (f *mentionFinder) field(e *jmespath.Expr, cur *finding) finding {
+func (f *mentionFinder) field(e *jmespath.Expr, cur *objectPath) objectPath {
 	f.template(e.Dynamic)
 	switch {
 	case cur == nil && e.Name == "request":
-		return finding{request: true}
+		return objectPath{request: true}
 	case cur == nil:
 		return f.scope[e.Name]
 	case cur.request && (e.Name == "object" || e.Name == "oldObject"):
 		return wholeObject()
 	case cur.request:
-		return finding{}
+		return objectPath{}
 	case e.Dynamic != nil:
 		return f.step(*cur, anyKey)
 	}

@@ -25,7 +25,7 @@ func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review
 	var patch []interp.PatchOperation
 	var found []ruleFailure
 	asked := r.object
-	goOn := func(m *interp.Mutation) { // with what it makes of the object
+	goOn := func(m *interp.MutationResult) { // with what it makes of the object
 		if !m.Changed() {
 			return
 		}
@@ -79,8 +79,8 @@ func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review
 
 // pins are the digests that a policy puts in the place of tags. One in shadow, or with rules that
 // only audit, changes nothing; an ImageValidatingPolicy does so whatever its actions are.
-func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) (*interp.Mutation, error) {
-	nothing := &interp.Mutation{}
+func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) (*interp.MutationResult, error) {
+	nothing := &interp.MutationResult{}
 	if p.Shadow {
 		return nothing, nil
 	}
@@ -108,7 +108,7 @@ const changesAgain = "applied to what it made, it changes the object again"
 
 // rehearseMutation records what a policy in shadow would change, and whether it would do
 // so again: on the way from Kyverno both sides change objects for a while.
-func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *review, req *interp.Request, first *interp.Mutation) {
+func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *review, req *interp.Request, first *interp.MutationResult) {
 	again := map[string]bool{}
 	if first.Changed() {
 		next := *req
@@ -129,7 +129,7 @@ func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *revie
 }
 
 // errorsOf are the rules of a policy that could not do what they should.
-func errorsOf(p *servedPolicy, m *interp.Mutation) []ruleFailure {
+func errorsOf(p *servedPolicy, m *interp.MutationResult) []ruleFailure {
 	var out []ruleFailure
 	for _, r := range m.Rules {
 		if r.Status == interp.Error {
@@ -144,7 +144,7 @@ func errorsOf(p *servedPolicy, m *interp.Mutation) []ruleFailure {
 
 // errorsOfPins are errorsOf where digests are put in the place of tags. An ImageValidatingPolicy
 // that denies does so whatever its failurePolicy says.
-func errorsOfPins(p *servedPolicy, m *interp.Mutation) []ruleFailure {
+func errorsOfPins(p *servedPolicy, m *interp.MutationResult) []ruleFailure {
 	out := errorsOf(p, m)
 	for i := range out {
 		if p.ImagePolicy() == nil {
@@ -159,7 +159,7 @@ func errorsOfPins(p *servedPolicy, m *interp.Mutation) []ruleFailure {
 }
 
 // warningsOf are what a policy that warns says of its rules, whatever they did.
-func warningsOf(p *servedPolicy, m *interp.Mutation) []string {
+func warningsOf(p *servedPolicy, m *interp.MutationResult) []string {
 	if p.Shadow || !p.EmitWarning {
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kvap/kvap/internal/controlplane"
 )
 
-// A plan bounds a run.
-type plan struct {
+// A runBounds bounds a run.
+type runBounds struct {
 	rounds   int
 	requests int     // of one worker, for latencies
 	seconds  float64 // of each measurement of throughput
@@ -22,7 +22,7 @@ type plan struct {
 }
 
 func main() {
-	var p plan
+	var p runBounds
 	flag.IntVar(&p.rounds, "rounds", 5, "how often each variant is measured")
 	flag.IntVar(&p.requests, "requests", 200, "requests of the one worker in each round")
 	flag.Float64Var(&p.seconds, "seconds", 3, "how long the workers work in each round")
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, p plan, update string) (err error) {
+func run(ctx context.Context, p runBounds, update string) (err error) {
 	vs, err := variants()
 	if err != nil {
 		return err

@@ -36,14 +36,14 @@ func (s sample) String() string {
 
 // A bench posts Pods to one control plane.
 type bench struct {
-	plan
+	runBounds
 	plane  *controlplane.ControlPlane
 	admin  dynamic.Interface
 	client *http.Client
 	url    string
 }
 
-func newBench(plane *controlplane.ControlPlane, p plan) (*bench, error) {
+func newBench(plane *controlplane.ControlPlane, p runBounds) (*bench, error) {
 	config := plane.Config(controlplane.Admin)
 	config.WarningHandler = rest.NoWarnings{}
 	admin, err := dynamic.NewForConfig(config)
@@ -54,7 +54,7 @@ func newBench(plane *controlplane.ControlPlane, p plan) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &bench{plan: p, plane: plane, admin: admin, client: client, url: plane.URL() + "/api/v1/namespaces/default/pods?dryRun=All"}, nil
+	return &bench{runBounds: p, plane: plane, admin: admin, client: client, url: plane.URL() + "/api/v1/namespaces/default/pods?dryRun=All"}, nil
 }
 
 // warmUp is how many requests go before those that count: they compile the

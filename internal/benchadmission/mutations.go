@@ -96,7 +96,7 @@ func nativeMutations() ([]*unstructured.Unstructured, error) {
 }
 
 // runMutations measures what changing Pods costs: nothing, the API server, and the webhook.
-func runMutations(ctx context.Context, p plan, update string) (err error) {
+func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 	objects, err := nativeMutations()
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ const (
 
 // render writes a row for each variant. What is compared with nothing is compared
 // with the nothing of the same round.
-func render(vs []variant, results [][]sample, p plan) string {
+func render(vs []variant, results [][]sample, p runBounds) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "kube-apiserver %s, %d CPUs, everything on one machine; %d interleaved rounds of %d requests by one worker and\n"+
 		"%g s of %d workers, each for a Pod that is admitted and one that is denied. Medians, and in brackets the least and the\ngreatest of the rounds.\n\n",

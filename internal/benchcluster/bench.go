@@ -191,13 +191,13 @@ func (b *bench) writes() (count, error) {
 	return c, lines.Err()
 }
 
-// memory is what a process holds, in MiB; zero where the system does not say.
-type memory struct {
+// memoryUse is what a process holds, in MiB; zero where the system does not say.
+type memoryUse struct {
 	now, peak int
 	program   int // of what it holds now: pages of its file, which the system may take back
 }
 
-func memoryOf(pid int) (m memory) {
+func memoryOf(pid int) (m memoryUse) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return m

@@ -12,7 +12,7 @@ type row struct {
 	what   string
 	took   time.Duration
 	writes count
-	memory memory
+	memory memoryUse
 }
 
 // Marks around the table in a document.

@@ -14,7 +14,7 @@ import (
 )
 
 // drive has clients send requests until there were enough or the time is up.
-func (c *child) drive(ctx context.Context, clients int, pause time.Duration, p plan) (sample, error) {
+func (c *child) drive(ctx context.Context, clients int, pause time.Duration, p runBounds) (sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limit)
 	defer cancel()
 	out := sample{clients: clients, pause: pause}

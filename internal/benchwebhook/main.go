@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A plan bounds a run.
-type plan struct {
+// A runBounds bounds a run.
+type runBounds struct {
 	requests int           // of each measurement
 	limit    time.Duration // of each measurement
 	pause    time.Duration // of a client that does not hurry
 }
 
 func main() {
-	var p plan
+	var p runBounds
 	flag.IntVar(&p.requests, "requests", 20000, "how many requests a measurement has at most")
 	flag.DurationVar(&p.limit, "time", 15*time.Second, "how long a measurement takes at most")
 	flag.DurationVar(&p.pause, "pause", time.Second, "how long a client that does not hurry waits between requests")
@@ -54,13 +54,13 @@ func (s sample) percentile(p float64) time.Duration {
 	return s.times[min(len(s.times)-1, int(p*float64(len(s.times))))]
 }
 
-func measureAll(ctx context.Context, p plan, update string) error {
+func measureAll(ctx context.Context, p runBounds, update string) error {
 	s, err := startServer(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	if _, err := s.drive(ctx, 50, 0, plan{requests: 2000, limit: p.limit}); err != nil { // the first requests compile
+	if _, err := s.drive(ctx, 50, 0, runBounds{requests: 2000, limit: p.limit}); err != nil { // the first requests compile
 		return err
 	}
 	var samples []sample

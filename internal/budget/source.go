@@ -25,7 +25,7 @@ func CheckSource(p *policy.Policy) error {
 
 // CheckDeleting is CheckSource for a DeletingPolicy.
 func CheckDeleting(d *policy.Deleting) error {
-	t := tally{of: count.checked}
+	t := stepCount{of: count.checked}
 	t.add(d.Variables, texts(d.Conditions, nil, nil))
 	return tooLarge(t.steps)
 }
@@ -40,13 +40,13 @@ func tooLarge(steps int) error {
 // OfExpressions are the steps that expressions take, and the variables that they read, in
 // the order in which they may read each other. Counting ends as that of OfSource does.
 func OfExpressions(variables []policy.CEL, expressions []string) int {
-	t := tally{of: count.whole}
+	t := stepCount{of: count.whole}
 	t.add(variables, expressions)
 	return t.steps
 }
 
 func ofPolicy(p *policy.Policy, of func(count) int) int {
-	t := tally{of: of}
+	t := stepCount{of: of}
 	t.add(nil, texts(p.MatchConditions, nil, nil))
 	if v := p.Validating; v != nil {
 		t.add(v.Variables, append(texts(v.MatchConditions, v.Validations, v.AuditAnnotations), v.Images.Expressions()...))
@@ -99,13 +99,13 @@ const (
 	wholeEnvironment = 2_400
 )
 
-// A tally adds steps up until they are more than any policy may take.
-type tally struct {
+// A stepCount adds steps up until they are more than any policy may take.
+type stepCount struct {
 	of    func(count) int
 	steps int
 }
 
-func (t *tally) add(variables []policy.CEL, expressions []string) {
+func (t *stepCount) add(variables []policy.CEL, expressions []string) {
 	c := counter{variables: map[string]count{}}
 	one := func(text string) (of count) {
 		if t.steps > PerPolicy {

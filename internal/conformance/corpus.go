@@ -15,10 +15,10 @@ import (
 )
 
 // An index is the corpus's list of its policies.
-type index struct{ Policies []entry }
+type index struct{ Policies []corpusEntry }
 
-// An entry is one policy with what the corpus says of its rules.
-type entry struct {
+// A corpusEntry is one policy with what the corpus says of its rules.
+type corpusEntry struct {
 	Dir   string
 	Rules []struct{ Rule, Class string }
 }
@@ -42,8 +42,8 @@ func (c recordedCase) enforced() map[string]string {
 	return c.Verdicts
 }
 
-// A subject is a policy with its recorded cases.
-type subject interface {
+// A recordedPolicy is a policy with its recorded cases.
+type recordedPolicy interface {
 	// name is the folder, or the number of a generated rule.
 	name() string
 	// load reads what is to be judged.
@@ -62,7 +62,7 @@ type material struct {
 
 type recorded struct {
 	corpus string
-	entry  entry
+	entry  corpusEntry
 }
 
 func (r recorded) name() string { return r.entry.Dir }
@@ -155,8 +155,8 @@ func (g generated) load() (material, error) { return g.m, nil }
 // generatedRule is the one rule of each generated policy.
 const generatedRule = "r"
 
-func readGenerated(corpus string) ([]subject, error) {
-	var out []subject
+func readGenerated(corpus string) ([]recordedPolicy, error) {
+	var out []recordedPolicy
 	err := readLines(filepath.Join(corpus, "generated", "rules.jsonl.gz"), func(line []byte) error {
 		var r struct {
 			ID     string

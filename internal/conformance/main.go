@@ -97,8 +97,8 @@ func newCompiler(release string) (*compiler, error) {
 	return &compiler{options: translate.Options{Release: r, Schemas: schemas.WithPublished()}}, nil
 }
 
-func subjectsOf(c config, index index) ([]subject, error) {
-	var out []subject
+func subjectsOf(c config, index index) ([]recordedPolicy, error) {
+	var out []recordedPolicy
 	for _, e := range index.Policies {
 		if strings.Contains(e.Dir, c.only) {
 			out = append(out, recorded{c.corpus, e})
@@ -116,7 +116,7 @@ func subjectsOf(c config, index index) ([]subject, error) {
 }
 
 // examineAll examines the subjects on every core; the results are in their order.
-func examineAll(subjects []subject, c *compiler) []result {
+func examineAll(subjects []recordedPolicy, c *compiler) []result {
 	results := make([]result, len(subjects))
 	cores.Each(len(subjects), func(i int) { results[i] = examine(subjects[i], c) })
 	return results

@@ -43,15 +43,15 @@ type mutateResult struct {
 	native       nativeMutations
 }
 
-// A tally counts cases.
-type tally struct {
+// A caseCount counts cases.
+type caseCount struct {
 	subjects, passed, failed int
 	rules, natives           int // of those that mutate
 	same, excused, different int // cases that native forms were judged by
 }
 
 // add counts a result, and writes it.
-func (t *tally) add(w io.Writer, c config, r mutateResult) {
+func (t *caseCount) add(w io.Writer, c config, r mutateResult) {
 	t.subjects++
 	t.passed += r.agree
 	t.failed += r.cases - r.agree
@@ -73,7 +73,7 @@ func (t *tally) add(w io.Writer, c config, r mutateResult) {
 }
 
 // writeNative says how much of what mutates is native.
-func (t *tally) writeNative(w io.Writer, what string) {
+func (t *caseCount) writeNative(w io.Writer, what string) {
 	if t.rules > 0 {
 		fmt.Fprintf(w, "%s: %d of %d rules native, %.1f %%; objects: %d the same, %d with elements that are not told apart, %d different\n",
 			what, t.natives, t.rules, 100*float64(t.natives)/float64(t.rules), t.same, t.excused, t.different)
@@ -81,7 +81,7 @@ func (t *tally) writeNative(w io.Writer, what string) {
 }
 
 // mutatingRules judges the mutate rules of a corpus.
-func mutatingRules(w io.Writer, c config, natively *mutations) (t tally, err error) {
+func mutatingRules(w io.Writer, c config, natively *mutations) (t caseCount, err error) {
 	entries, err := readOthers(c.corpus)
 	if err != nil {
 		return t, err
@@ -192,7 +192,7 @@ func (out *mutateResult) judge(in *interp.Interpreter, policies []*policy.Policy
 
 // difference says where a mutation is not what is recorded; it is empty where all
 // is.
-func (mc mutateCase) difference(got *interp.Mutation, name func(interp.RuleMutation) string) string {
+func (mc mutateCase) difference(got *interp.MutationResult, name func(interp.RuleMutation) string) string {
 	statuses := map[string]string{}
 	var messages []string
 	for _, r := range got.Rules {
@@ -237,8 +237,8 @@ func floats(v any) any {
 }
 
 // deviation is a case as the table of deviations sees it.
-func (mc mutateCase) deviation(policies []*policy.Policy, got *interp.Mutation) deviation.Mutation {
-	m := deviation.Mutation{Object: mc.Request["object"], Want: mc.Statuses, Said: map[string]string{}}
+func (mc mutateCase) deviation(policies []*policy.Policy, got *interp.MutationResult) deviation.MutationDifference {
+	m := deviation.MutationDifference{Object: mc.Request["object"], Want: mc.Statuses, Said: map[string]string{}}
 	for _, p := range policies {
 		m.Rules = append(m.Rules, policy.Expand(p)...)
 	}

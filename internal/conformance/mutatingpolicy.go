@@ -15,7 +15,7 @@ import (
 )
 
 // mutatingPolicies judges the MutatingPolicies of a corpus.
-func mutatingPolicies(w io.Writer, c config, natively *mutations) (t tally, err error) {
+func mutatingPolicies(w io.Writer, c config, natively *mutations) (t caseCount, err error) {
 	root := filepath.Join(c.corpus, "mutatingpolicy")
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "cases.jsonl.gz" {
@@ -28,7 +28,7 @@ func mutatingPolicies(w io.Writer, c config, natively *mutations) (t tally, err 
 		return err
 	})
 	if os.IsNotExist(err) {
-		return tally{}, nil
+		return caseCount{}, nil
 	}
 	t.writeNative(w, "mutatingpolicy")
 	return t, err

@@ -47,7 +47,7 @@ type disagreement struct {
 
 // examine judges every case of a subject: by the policy as published, and by it
 // enforcing, where that may be another.
-func examine(s subject, c *compiler) (out result) {
+func examine(s recordedPolicy, c *compiler) (out result) {
 	out.name = s.name()
 	m, err := s.load()
 	if err != nil {

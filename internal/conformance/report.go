@@ -11,7 +11,7 @@ import (
 )
 
 // report prints the results and tells whether all is well.
-func report(w io.Writer, c config, results []result, mutated tally) bool {
+func report(w io.Writer, c config, results []result, mutated caseCount) bool {
 	passed, failed := mutated.passed, mutated.failed
 	generated := result{name: "generated"}
 	for _, r := range results {

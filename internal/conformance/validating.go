@@ -41,7 +41,7 @@ func (v validatingRecord) load() (m material, err error) {
 
 // readValidating finds the ValidatingPolicies of a corpus, in the order of their
 // folders.
-func readValidating(corpus, only string) (out []subject, err error) {
+func readValidating(corpus, only string) (out []recordedPolicy, err error) {
 	root := filepath.Join(corpus, "validatingpolicy")
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Name() != "cases.jsonl.gz" {

@@ -6,9 +6,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A Mutation is a difference in what mutate rules make of an object: Kyverno's
+// A MutationDifference is a difference in what mutate rules make of an object: Kyverno's
 // statuses and those that are said instead, by rule. A rule without one is absent.
-type Mutation struct {
+type MutationDifference struct {
 	Rules      []*policy.Rule // as written and expanded
 	Object     any            // JSON as Go data
 	Want, Said map[string]string
@@ -17,7 +17,7 @@ type Mutation struct {
 // A listedMutation is a place of deviation 14.
 type listedMutation struct {
 	reason  string
-	excuses func(Mutation) bool
+	excuses func(MutationDifference) bool
 }
 
 // mutations is the table of the places of deviation 14.
@@ -37,7 +37,7 @@ func mutations() []listedMutation {
 }
 
 // OfMutation tells whether a difference in a mutation is a listed one.
-func OfMutation(m Mutation) (Listed, bool) {
+func OfMutation(m MutationDifference) (Listed, bool) {
 	for _, l := range mutations() {
 		if l.excuses(m) {
 			return Listed{Number: 14, Reason: l.reason}, true
@@ -47,7 +47,7 @@ func OfMutation(m Mutation) (Listed, bool) {
 }
 
 // silenced: Kyverno says nothing of a rule behind one that errs.
-func silenced(m Mutation) bool {
+func silenced(m MutationDifference) bool {
 	erred := false
 	for _, r := range m.Rules {
 		if erred && m.Want[r.Name] == "" && m.Said[r.Name] != "" {
@@ -60,7 +60,7 @@ func silenced(m Mutation) bool {
 
 // expansion: Kyverno has a result for a rule for pod controllers that is another
 // here, or not there.
-func expansion(m Mutation) bool {
+func expansion(m MutationDifference) bool {
 	for _, r := range m.Rules {
 		if r.Mutate == nil {
 			continue
@@ -78,7 +78,7 @@ func expansion(m Mutation) bool {
 }
 
 // merges are the merge patches of the rules that said or were to say something.
-func (m Mutation) merges() (out []*policy.Node) {
+func (m MutationDifference) merges() (out []*policy.Node) {
 	for _, r := range m.Rules {
 		if r.Mutate == nil || m.Want[r.Name] == "" && m.Said[r.Name] == "" {
 			continue
@@ -99,8 +99,8 @@ func merges(p policy.Patch, loops []*policy.MutateForEach) (out []*policy.Node) 
 }
 
 // inMaps excuses what is in a map of a merge patch.
-func inMaps(is func(f policy.Field) bool) func(Mutation) bool {
-	return func(m Mutation) bool {
+func inMaps(is func(f policy.Field) bool) func(MutationDifference) bool {
+	return func(m MutationDifference) bool {
 		for _, n := range m.merges() {
 			if fieldOf(n, is) {
 				return true
@@ -134,8 +134,8 @@ type patchedList struct {
 }
 
 // inLists excuses what is in a list of a merge patch.
-func inLists(is func(patchedList) bool) func(Mutation) bool {
-	return func(m Mutation) bool {
+func inLists(is func(patchedList) bool) func(MutationDifference) bool {
+	return func(m MutationDifference) bool {
 		object, _ := m.Object.(map[string]any)
 		apiVersion, _ := object["apiVersion"].(string)
 		group, _, grouped := strings.Cut(apiVersion, "/")
@@ -258,7 +258,7 @@ func strangeAnchor(f policy.Field) bool {
 
 // keylessObject: a list of the object that goes by keys has an element without
 // one, or with some of those of another.
-func keylessObject(m Mutation) bool { return len(m.merges()) > 0 && keyless("", m.Object) }
+func keylessObject(m MutationDifference) bool { return len(m.merges()) > 0 && keyless("", m.Object) }
 
 func keyless(key string, v any) bool {
 	switch v := v.(type) {

@@ -54,7 +54,7 @@ func TestMutations(t *testing.T) {
 		{"nothing special", one, []string{merge(`{a: 1}`)}, "pass", "skip", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := deviation.Mutation{Rules: mutations(t, "Widget", tt.bodies...), Object: data(t, tt.object), Want: statuses(tt.want), Said: statuses(tt.said)}
+			m := deviation.MutationDifference{Rules: mutations(t, "Widget", tt.bodies...), Object: data(t, tt.object), Want: statuses(tt.want), Said: statuses(tt.said)}
 			got, ok := deviation.OfMutation(m)
 			if ok != (tt.reason != "") || !strings.Contains(got.Reason, tt.reason) || ok && got.Number != 14 {
 				t.Errorf("got %v %+v, want %q", ok, got, tt.reason)
@@ -62,7 +62,7 @@ func TestMutations(t *testing.T) {
 		})
 	}
 	nested := mutations(t, "Pod", "{foreach: [{list: a, foreach: [{list: b, patchStrategicMerge: {a: 1}}]}]}")
-	if got, _ := deviation.OfMutation(deviation.Mutation{Rules: nested, Want: map[string]string{"autogen-r1": "pass"}}); got.Number != 14 {
+	if got, _ := deviation.OfMutation(deviation.MutationDifference{Rules: nested, Want: map[string]string{"autogen-r1": "pass"}}); got.Number != 14 {
 		t.Errorf("a foreach within a foreach for controllers: %+v", got)
 	}
 }

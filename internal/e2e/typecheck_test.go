@@ -30,7 +30,7 @@ const (
 // that define them are in files that come later.
 func TestTypeCheck(t *testing.T) {
 	for r, kind := range attempt.CustomKinds() {
-		at := attempt.Place{Resource: r}
+		at := attempt.Collection{Resource: r}
 		if _, err := at.In(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1}); !apierrors.IsNotFound(err) {
 			t.Fatalf("a test that came before has defined %s (%v)", kind, err)
 		}

@@ -357,7 +357,7 @@ func installKinds(t *testing.T) {
 		if err := shared.Plane.InstallCRDs(t.Context(), crd); err != nil {
 			t.Fatal(err)
 		}
-		at := attempt.Place{Resource: resource}
+		at := attempt.Collection{Resource: resource}
 		testcluster.Soon(t, fmt.Sprintf("%s is served by both servers", kind), func() bool {
 			_, err := at.In(shared.unjudged).List(t.Context(), metav1.ListOptions{Limit: 1})
 			return err == nil

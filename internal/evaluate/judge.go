@@ -22,8 +22,8 @@ type judged struct {
 	question question
 	id       string
 	opinions []judge.Opinion
-	mutation *interp.Mutation // nil without mutate rules
-	lacks    []bool           // of each opinion: it is not about the request, for want of a field, or of an object that was not given
+	mutation *interp.MutationResult // nil without mutate rules
+	lacks    []bool                 // of each opinion: it is not about the request, for want of a field, or of an object that was not given
 	// incomplete is the path of what an object lacks, as none that an API server hands over.
 	incomplete string
 	found      diag.List

@@ -39,7 +39,7 @@ spec:
       - list: request.object.spec.containers
         deny: {conditions: {any: [{key: "{{ element.image }}", operator: AnyIn, value: ["*:latest"]}]}}
 `))
-	j, err := judge.Compile(compile.Input{Policies: f.Policies}, compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas}}, judge.Cluster{})
+	j, err := judge.Compile(compile.Input{Policies: f.Policies}, compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas}}, judge.ClusterState{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (j *Judges) alone(m vap.TranslatedMember, mapped bool, sources int) int {
 			return sources + place
 		}
 	}
-	s := standing{deployed: true}
+	s := ruleStanding{deployed: true}
 	for place, f := range j.Rules[:sources] {
 		if !mapped && f.Rule.PolicyName() == m.Policy && f.Rule.Type() == "validate" {
 			s.compared, s.whole = true, append(s.whole, place)

@@ -90,7 +90,7 @@ func TestDeployed(t *testing.T) {
 				t.Fatal(found)
 			}
 			j, err := judge.Compile(compile.Input{Policies: f.Policies},
-				compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}}, judge.Cluster{Deployed: deployed(t, c.native)})
+				compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}}, judge.ClusterState{Deployed: deployed(t, c.native)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// A Cluster is what the judges know besides the policies.
-type Cluster struct {
+// A ClusterState is what the judges know besides the policies.
+type ClusterState struct {
 	// Objects are ConfigMaps, Namespaces and others that rules look up.
 	Objects []map[string]any
 	// Schemas tell the paths of their kinds, for API calls, and the kinds of resources;
@@ -44,16 +44,16 @@ type Judges struct {
 	// deployed objects of which no source is there.
 	Rules []*compile.Form
 
-	standings    []standing // of the Rules
-	natives      []native   // those of the translation, and those that are deployed
+	standings    []ruleStanding // of the Rules
+	natives      []nativeJudge  // those of the translation, and those that are deployed
 	interpreters []interpreter
 	mutation     *interp.Interpreter // of the policies with mutate rules; nil if there are none
 	changing     []changingPolicy    // those of which the mutate rules are native
 	exceptions   []*policy.Exception
 }
 
-// A standing tells how a rule is judged.
-type standing struct {
+// A ruleStanding tells how a rule is judged.
+type ruleStanding struct {
 	compared bool // natively and by the interpreter
 	deployed bool // natively by deployed objects
 	// whole are the rules that are summed up: a deployed policy that says nothing of
@@ -61,8 +61,8 @@ type standing struct {
 	whole []int
 }
 
-// A native is native policies that are in a cluster together: of each name one.
-type native struct {
+// A nativeJudge judges by native policies that are in a cluster together: of each name one.
+type nativeJudge struct {
 	*apiserver.Judge
 	members map[string]members // by policy
 }
@@ -83,17 +83,17 @@ type interpreter struct {
 
 // Compile compiles policies for both judges. Namespaces are not excluded: that
 // belongs to a cluster, not to a rule.
-func Compile(in compile.Input, o compile.Options, c Cluster) (*Judges, error) {
+func Compile(in compile.Input, o compile.Options, c ClusterState) (*Judges, error) {
 	o.Emit.ExcludeNamespaces = []string{}
 	return New(compile.Policies(in, o), in.Exceptions, c)
 }
 
 // New makes judges of policies that are compiled, and of the exceptions from them.
 // A rule that has no native form is judged by the interpreter only.
-func New(compiled compile.Result, exceptions []*policy.Exception, c Cluster) (*Judges, error) {
+func New(compiled compile.Result, exceptions []*policy.Exception, c ClusterState) (*Judges, error) {
 	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions}
 	for _, f := range j.Rules {
-		j.standings = append(j.standings, standing{compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f))})
+		j.standings = append(j.standings, ruleStanding{compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f))})
 	}
 	if err := j.deploy(&c.Deployed, c.options()); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (j *Judges) translated(objects []vap.Objects, o apiserver.JudgeOptions) err
 func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, by map[string]members, o apiserver.JudgeOptions) error {
 	judge, err := apiserver.NewJudge(policies, bindings, o)
 	if err == nil {
-		j.natives = append(j.natives, native{judge, by})
+		j.natives = append(j.natives, nativeJudge{judge, by})
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func inOrder(rules []*compile.Rule) []*compile.Form {
 }
 
 // In are the same judges in another cluster. Nothing is compiled again.
-func (j *Judges) In(c Cluster) (*Judges, error) {
+func (j *Judges) In(c ClusterState) (*Judges, error) {
 	other := *j
 	other.natives = nil
 	for _, n := range j.natives {
@@ -178,14 +178,14 @@ func (j *Judges) In(c Cluster) (*Judges, error) {
 		if err != nil {
 			return nil, err
 		}
-		other.natives = append(other.natives, native{judge, n.members})
+		other.natives = append(other.natives, nativeJudge{judge, n.members})
 	}
 	return &other, other.interpret(c)
 }
 
 // interpret makes an interpreter of each policy, which knows the places of its
 // rules.
-func (j *Judges) interpret(c Cluster) (err error) {
+func (j *Judges) interpret(c ClusterState) (err error) {
 	world := c.World
 	if world == nil {
 		world = World(c.Objects, c.Schemas)
@@ -209,7 +209,7 @@ func (j *Judges) interpret(c Cluster) (err error) {
 }
 
 // options are what the native judge knows of the cluster.
-func (c Cluster) options() apiserver.JudgeOptions {
+func (c ClusterState) options() apiserver.JudgeOptions {
 	params := make([]*unstructured.Unstructured, 0, len(c.Objects))
 	for _, object := range slices.Concat(c.Objects, mirrored(c.Objects)) {
 		params = append(params, &unstructured.Unstructured{Object: object})

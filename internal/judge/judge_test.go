@@ -42,7 +42,7 @@ func open(t *testing.T, objects []map[string]any, files ...string) *judge.Judges
 		policies, exceptions = append(policies, f.Policies...), append(exceptions, f.Exceptions...)
 	}
 	j, err := judge.Compile(compile.Input{Policies: policies, Exceptions: exceptions},
-		compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}}, judge.Cluster{Objects: objects})
+		compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}}, judge.ClusterState{Objects: objects})
 	if err != nil {
 		t.Fatal(err)
 	}

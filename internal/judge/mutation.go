@@ -31,7 +31,7 @@ func mutates(f *compile.Form) bool {
 // Mutate lets the mutate rules change the object of a request, one after the other,
 // and notes in the opinions, if there are any, what came of each. It is nil where
 // there are no such rules.
-func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *interp.Mutation {
+func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *interp.MutationResult {
 	if j.mutation == nil {
 		return nil
 	}

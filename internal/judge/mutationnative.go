@@ -198,7 +198,7 @@ type changingPolicy struct {
 
 // changers are the policies whose mutate rules are native: of a policy with some that are not,
 // nobody tells what those that are make of an object by themselves.
-func (j *Judges) changers(c Cluster, world interp.World) (out []changingPolicy, err error) {
+func (j *Judges) changers(c ClusterState, world interp.World) (out []changingPolicy, err error) {
 	for _, p := range j.Compiled.Policies {
 		var one changingPolicy
 		var objects []mutating.Objects

@@ -32,7 +32,7 @@ func TestRehearsal(t *testing.T) {
 	f.Policies[0].Rehearse()
 	judges, err := judge.Compile(compile.Input{Policies: f.Policies}, compile.Options{Translate: translate.Options{
 		Release: cel.Default, Schemas: schemas, Pack: translate.PackMatch, Params: translate.ParamsConfigMap, Existing: translate.AllowExisting, Guard: translate.GuardAuto,
-	}}, judge.Cluster{})
+	}}, judge.ClusterState{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A source is a copy of what is committed.
-type source struct {
+// A workTree is a copy of what is committed.
+type workTree struct {
 	dir    string
 	commit string
 	time   time.Time // of the commit: that of all files of the release
@@ -21,12 +21,12 @@ type source struct {
 
 // checkout copies the commit and gives the copy the tag of the version, from which Go takes what
 // `kvap version` says.
-func checkout(ctx context.Context, version string) (source, error) {
+func checkout(ctx context.Context, version string) (workTree, error) {
 	dir, err := os.MkdirTemp("", "kvap-release-")
 	if err != nil {
-		return source{}, err
+		return workTree{}, err
 	}
-	s := source{dir: dir}
+	s := workTree{dir: dir}
 	if _, err := s.run(ctx, nil, "git", "clone", "--quiet", cwd(), dir); err != nil {
 		return s, err
 	}
@@ -55,7 +55,7 @@ func cwd() string {
 }
 
 // run gives what a command says, and its errors in the error.
-func (s source) run(ctx context.Context, env []string, name string, args ...string) (string, error) {
+func (s workTree) run(ctx context.Context, env []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), env...)
 	var errs strings.Builder
@@ -68,7 +68,7 @@ func (s source) run(ctx context.Context, env []string, name string, args ...stri
 }
 
 // build is the program for a platform.
-func (s source) build(ctx context.Context, p platform) ([]byte, error) {
+func (s workTree) build(ctx context.Context, p platform) ([]byte, error) {
 	out := filepath.Join(s.dir, "bin", p.OS+"-"+p.Arch, p.program())
 	_, err := s.run(ctx, []string{"CGO_ENABLED=0", "GOFLAGS=", "GOOS=" + p.OS, "GOARCH=" + p.Arch},
 		"go", "build", "-buildvcs=true", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", out, "./cmd/kvap")
@@ -79,7 +79,7 @@ func (s source) build(ctx context.Context, p platform) ([]byte, error) {
 }
 
 // extras are the files that every archive has besides the program, by their path in it.
-func (s source) extras(ctx context.Context, version string) (map[string][]byte, error) {
+func (s workTree) extras(ctx context.Context, version string) (map[string][]byte, error) {
 	here := platform{runtime.GOOS, runtime.GOARCH}
 	if _, err := s.build(ctx, here); err != nil {
 		return nil, err

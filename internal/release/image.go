@@ -27,7 +27,7 @@ const (
 )
 
 // image is an index of an image for each Linux program, each a layer on the base.
-func image(ctx context.Context, base, version string, programs map[platform][]byte, s source) (v1.ImageIndex, error) {
+func image(ctx context.Context, base, version string, programs map[platform][]byte, s workTree) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range []string{"amd64", "arm64"} {
 		program, ok := programs[platform{"linux", arch}]
@@ -64,7 +64,7 @@ func baseImage(ctx context.Context, base string, on v1.Platform) (v1.Image, erro
 }
 
 // layered is the base with the program, which runs as a user without rights.
-func layered(base v1.Image, on v1.Platform, version string, program []byte, s source) (v1.Image, error) {
+func layered(base v1.Image, on v1.Platform, version string, program []byte, s workTree) (v1.Image, error) {
 	var layer bytes.Buffer
 	if err := tarred(&layer, map[string][]byte{inside[1:]: program}, inside[1:], s.time); err != nil {
 		return nil, err

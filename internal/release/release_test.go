@@ -157,7 +157,7 @@ func TestSBOM(t *testing.T) {
 // The image is an index of two, each whole, and the same programs give the same bytes; it can be pushed.
 func TestImage(t *testing.T) {
 	programs := map[platform][]byte{{"linux", "amd64"}: []byte("one"), {"linux", "arm64"}: []byte("two"), {"darwin", "arm64"}: []byte("three")}
-	s := source{commit: "abc", time: then()}
+	s := workTree{commit: "abc", time: then()}
 	index, err := image(t.Context(), noBase, "1.2.3", programs, s)
 	if err != nil {
 		t.Fatal(err)

@@ -106,20 +106,20 @@ const deploymentName = "kyverno-admission-controller"
 // asks it waits until his time is up.
 const HangsKey = "kvap.dev/stand-in-hangs"
 
-// A Condition is what somebody wants of what stands in.
-type Condition struct {
+// A Requirement is what somebody wants of what stands in.
+type Requirement struct {
 	Down  bool // the Deployment was scaled down, or is gone
 	Hangs bool
 }
 
 // ConditionOf reads it.
-func ConditionOf(ctx context.Context, c client.Client) (Condition, error) {
+func ConditionOf(ctx context.Context, c client.Client) (Requirement, error) {
 	d := &appsv1.Deployment{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: deploymentName}, d)
 	if apierrors.IsNotFound(err) {
-		return Condition{Down: true}, nil
+		return Requirement{Down: true}, nil
 	}
-	return Condition{Down: err == nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0, Hangs: d.Annotations[HangsKey] == "true"}, err
+	return Requirement{Down: err == nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0, Hangs: d.Annotations[HangsKey] == "true"}, err
 }
 
 // Deployment is that of Kyverno's admission controller in a version. There are no nodes, so

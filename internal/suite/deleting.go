@@ -14,7 +14,7 @@ import (
 
 // deletes judges a row of a DeletingPolicy: a pass is an object that it deletes, and a fail
 // one that it keeps though it matches. The interpreter decides alone.
-func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []Result {
+func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []RowResult {
 	judge := interp.NewCleanup(c, r.exceptions, r.world(r.withNamespaces()), interp.Limits{})
 	said := func(resource schema.GroupVersionResource, object map[string]any) interp.RuleResult {
 		out := interp.RuleResult{Rule: c.Name, Status: interp.None}
@@ -34,12 +34,12 @@ func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []Result 
 			return said(schema.GroupVersionResource{}, document), nil
 		})
 	}
-	return r.over(row, func(o manifest.Object) []Result {
-		out := Result{Resource: o.Title(), Kind: o.Kind()}
+	return r.over(row, func(o manifest.Object) []RowResult {
+		out := RowResult{Resource: o.Title(), Kind: o.Kind()}
 		admission, found := r.client().Request(o, o)
 		if admission == nil {
 			out.Verdict, out.Reason = NotJudged, found[len(found)-1].Message
-			return []Result{out}
+			return []RowResult{out}
 		}
 		r.found = append(r.found, notes(found)...)
 		resource, _ := admission["resource"].(map[string]any)
@@ -47,7 +47,7 @@ func (r *run) deletes(ctx context.Context, row Row, c *policy.Cleanup) []Result 
 		at := schema.GroupVersionResource{Group: text("group"), Version: text("version"), Resource: text("resource")}
 		object, _ := admission["object"].(map[string]any)
 		out.alone(row.Expected(), said(at, object), "Ok (on a schedule)")
-		return []Result{out}
+		return []RowResult{out}
 	})
 }
 

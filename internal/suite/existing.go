@@ -13,7 +13,7 @@ import (
 // targets judges a row of a rule that changes existing objects: the resources of the
 // suite trigger it, and the row names a trigger, or one of the target resources and
 // what becomes of it.
-func (r *run) targets(ctx context.Context, row Row, p *policy.Policy) (out []Result) {
+func (r *run) targets(ctx context.Context, row Row, p *policy.Policy) (out []RowResult) {
 	for _, name := range r.wanted(row) {
 		found := false
 		for _, o := range r.resources {
@@ -25,18 +25,18 @@ func (r *run) targets(ctx context.Context, row Row, p *policy.Policy) (out []Res
 			}
 		}
 		if !found {
-			out = append(out, Result{Resource: row.Kind + "/" + name, Verdict: Excluded, Reason: "the row names no trigger of the rule, and no target that it changes"})
+			out = append(out, RowResult{Resource: row.Kind + "/" + name, Verdict: Excluded, Reason: "the row names no trigger of the rule, and no target that it changes"})
 		}
 	}
 	return out
 }
 
 // target judges what one resource triggers, as far as it is about a name.
-func (r *run) target(ctx context.Context, row Row, p *policy.Policy, o manifest.Object, name string) (out []Result) {
+func (r *run) target(ctx context.Context, row Row, p *policy.Policy, o manifest.Object, name string) (out []RowResult) {
 	in, world, request, err := r.triggering(ctx, row, p, o)
 	if err != nil {
 		if row.selects(o, name) {
-			out = append(out, Result{Resource: o.Title(), Kind: o.Kind(), Verdict: NotJudged, Reason: err.Error()})
+			out = append(out, RowResult{Resource: o.Title(), Kind: o.Kind(), Verdict: NotJudged, Reason: err.Error()})
 		}
 		return out
 	}
@@ -62,8 +62,8 @@ func (r *run) target(ctx context.Context, row Row, p *policy.Policy, o manifest.
 	return out
 }
 
-func (r *run) targetResult(row Row, o manifest.Object, rule, status, message string) Result {
-	out := Result{Resource: o.Title(), Kind: o.Kind(), Form: rule, Interp: status, Message: message, Verdict: Passed, Reason: "Ok (webhook)"}
+func (r *run) targetResult(row Row, o manifest.Object, rule, status, message string) RowResult {
+	out := RowResult{Resource: o.Title(), Kind: o.Kind(), Form: rule, Interp: status, Message: message, Verdict: Passed, Reason: "Ok (webhook)"}
 	if want := row.Expected(); status != want {
 		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, got %s", want, status)
 	}

@@ -15,14 +15,14 @@ import (
 
 // generate judges one resource by the generate rules that a row means: what it is to
 // them, and what they generate for it.
-func (r *run) generate(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []Result {
-	base := Result{Resource: o.Title(), Kind: o.Kind()}
+func (r *run) generate(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []RowResult {
+	base := RowResult{Resource: o.Title(), Kind: o.Kind()}
 	in, world, request, err := r.triggering(ctx, row, p, o)
 	if err != nil {
 		base.Verdict, base.Reason = NotJudged, err.Error()
-		return []Result{base}
+		return []RowResult{base}
 	}
-	var out []Result
+	var out []RowResult
 	for _, t := range in.GenerateTriggers(ctx, request.Interp()) {
 		if p.Generating == nil && !row.means(t.Rule) || t.Kyverno == interp.None {
 			continue
@@ -88,7 +88,7 @@ func (r Row) cloned() []string {
 
 // weighGenerated holds a rule's status and the objects to what the row expects: each
 // object in its file is generated, and as it stands there.
-func (r *run) weighGenerated(out *Result, row Row, done interp.Generation) {
+func (r *run) weighGenerated(out *RowResult, row Row, done interp.Generation) {
 	want, got := row.Expected(), string(done.Status)
 	switch {
 	case done.Code != 0:

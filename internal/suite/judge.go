@@ -18,11 +18,11 @@ import (
 )
 
 // judge judges one resource by the rules that a row means.
-func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []Result {
-	base := Result{Resource: o.Title(), Kind: o.Kind()}
-	refuse := func(format string, args ...any) []Result {
+func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []RowResult {
+	base := RowResult{Resource: o.Title(), Kind: o.Kind()}
+	refuse := func(format string, args ...any) []RowResult {
 		base.Verdict, base.Reason = NotJudged, fmt.Sprintf(format, args...)
-		return []Result{base}
+		return []RowResult{base}
 	}
 	s := r.session(p, o.Meta("name"))
 	if s.err != nil {
@@ -42,7 +42,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 	if err != nil {
 		return refuse("%v", err)
 	}
-	var out []Result
+	var out []RowResult
 	for _, op := range opinions {
 		switch {
 		case op.Rule.Source != nil && !row.means(op.Rule.Name):
@@ -65,7 +65,7 @@ func (r *run) judge(ctx context.Context, row Row, p *policy.Policy, o manifest.O
 }
 
 // unlooked is the verdict where no rule looked at the resource.
-func (out *Result) unlooked(want string) {
+func (out *RowResult) unlooked(want string) {
 	out.Verdict, out.Reason = Excluded, "no rule looks at the resource"
 	if want == string(interp.Skip) {
 		out.Verdict, out.Reason = Passed, "Excluded"
@@ -89,7 +89,7 @@ func statusOf(o apiserver.Outcome) string {
 }
 
 // weigh holds both opinions to what the row expects.
-func (r *run) weigh(out *Result, row Row, p *policy.Policy, s *session, request *judge.Request, o judge.Opinion) {
+func (r *run) weigh(out *RowResult, row Row, p *policy.Policy, s *session, request *judge.Request, o judge.Opinion) {
 	out.Expected = row.Expected()
 	out.Form, out.Message = o.Rule.Name, o.Message
 	got := says(o)
@@ -128,7 +128,7 @@ func unanswered(o judge.Opinion) bool {
 
 // compare holds what was said to what is wanted. Why is the reason for which the
 // native policy was not asked.
-func (out *Result) compare(want, got, why string, o judge.Opinion) {
+func (out *RowResult) compare(want, got, why string, o judge.Opinion) {
 	switch {
 	case got != want:
 		out.Verdict, out.Reason = Failed, fmt.Sprintf("Want %s, got %s", want, got)
@@ -145,7 +145,7 @@ func (out *Result) compare(want, got, why string, o judge.Opinion) {
 }
 
 // excuse recognises a deviation from Kyverno that is there on purpose.
-func (out *Result) excuse(o judge.Opinion, request *judge.Request) {
+func (out *RowResult) excuse(o judge.Opinion, request *judge.Request) {
 	if len(o.Deviations) > 0 && string(o.Kyverno) == out.Expected && judge.Same(o.Status, o.Native) {
 		out.deviates(o.Deviations[0], deviation.Reason(o.Deviations[0]))
 		return
@@ -163,7 +163,7 @@ func (out *Result) excuse(o judge.Opinion, request *judge.Request) {
 	}
 }
 
-func (out *Result) deviates(number int, why string) {
+func (out *RowResult) deviates(number int, why string) {
 	out.Verdict, out.Reason = Deviates, fmt.Sprintf("%s; kvap differs (deviation %d: %s)", out.Reason, number, why)
 }
 

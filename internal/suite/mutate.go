@@ -21,11 +21,11 @@ import (
 // mutate judges one resource by the mutate rules that a row means: what they came to,
 // and the object behind all rules of their policy. As on the Kyverno command line, a
 // policy sees what the policies in front of it made of the resource.
-func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []Result {
-	base := Result{Resource: o.Title(), Kind: o.Kind()}
-	refuse := func(err error) []Result {
+func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.Object) []RowResult {
+	base := RowResult{Resource: o.Title(), Kind: o.Kind()}
+	refuse := func(err error) []RowResult {
 		base.Verdict, base.Reason = NotJudged, err.Error()
-		return []Result{base}
+		return []RowResult{base}
 	}
 	s := r.session(p, o.Meta("name"))
 	if s.err != nil {
@@ -42,7 +42,7 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 	done := s.judges.Mutate(ctx, request, nil)
 	if done == nil { // there is nothing that changes the object
 		base.unlooked(row.Expected())
-		return []Result{base}
+		return []RowResult{base}
 	}
 	natively, isNative := s.judges.Changes(ctx, request)[p.FullName()]
 	if p.Mutating != nil && row.patched() != "" {
@@ -52,7 +52,7 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 		}
 		done = &whole
 	}
-	var out []Result
+	var out []RowResult
 	for _, m := range done.Rules {
 		if p.Mutating == nil && !row.means(m.Rule) || m.Kyverno == interp.None {
 			continue
@@ -111,7 +111,7 @@ func mutates(p *policy.Policy) bool {
 }
 
 // weighMutation holds a rule's status and the object to what the row expects.
-func (r *run) weighMutation(out *Result, row Row, m interp.RuleMutation, done *interp.Mutation) {
+func (r *run) weighMutation(out *RowResult, row Row, m interp.RuleMutation, done *interp.MutationResult) {
 	want, got := row.Expected(), string(m.Kyverno)
 	switch {
 	case m.Code != 0:
@@ -135,7 +135,7 @@ func (r Row) patched() string {
 }
 
 // compare compares an object with the one of its kind, namespace and name in a file.
-func (r *run) compare(out *Result, name string, got map[string]any) {
+func (r *run) compare(out *RowResult, name string, got map[string]any) {
 	fail := func(format string, args ...any) {
 		out.Verdict, out.Reason, out.Message = Failed, fmt.Sprintf(format, args...), ""
 	}

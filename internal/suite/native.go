@@ -35,13 +35,13 @@ func (m *material) readNative(file string, data []byte) (found diag.List) {
 
 // natively judges a row of a native policy: by the policy of that name, or by those
 // that were made from rules of a policy of that name, which is not there itself.
-func (r *run) natively(ctx context.Context, row Row) []Result {
+func (r *run) natively(ctx context.Context, row Row) []RowResult {
 	judges, err := r.nativeJudges(row)
 	if err != nil {
-		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
+		return r.each(row, RowResult{Verdict: NotJudged, Reason: err.Error()})
 	}
-	return r.over(row, func(o manifest.Object) []Result {
-		out := Result{Resource: o.Title(), Kind: o.Kind()}
+	return r.over(row, func(o manifest.Object) []RowResult {
+		out := RowResult{Resource: o.Title(), Kind: o.Kind()}
 		request, err := r.request(&session{}, row.Policy, row.Rule, row.Operation, o)
 		var opinions []judge.Opinion
 		if err == nil {
@@ -49,7 +49,7 @@ func (r *run) natively(ctx context.Context, row Row) []Result {
 		}
 		if err != nil {
 			out.Verdict, out.Reason = NotJudged, err.Error()
-			return []Result{out}
+			return []RowResult{out}
 		}
 		outcome := apiserver.NoMatch
 		for _, op := range opinions {
@@ -58,7 +58,7 @@ func (r *run) natively(ctx context.Context, row Row) []Result {
 			}
 		}
 		out.weighNative(row.Expected(), outcome)
-		return []Result{out}
+		return []RowResult{out}
 	})
 }
 
@@ -121,7 +121,7 @@ func (r *run) nativeJudges(row Row) (*judge.Judges, error) {
 		return j, nil
 	}
 	objects := slices.Concat(r.objects, r.deployed.Params(r.resources))
-	j, err := judge.New(compile.Result{}, nil, judge.Cluster{Objects: objects, Deployed: by})
+	j, err := judge.New(compile.Result{}, nil, judge.ClusterState{Objects: objects, Deployed: by})
 	r.alone[name] = j
 	return j, err
 }
@@ -135,7 +135,7 @@ func (r Row) meansNative(o judge.Opinion) bool {
 	return r.Rule == "" || o.Rule.Name == r.Policy || r.means(o.Rule.Name)
 }
 
-func (out *Result) weighNative(want string, outcome apiserver.Outcome) {
+func (out *RowResult) weighNative(want string, outcome apiserver.Outcome) {
 	out.Native = string(outcome)
 	switch got := statusOf(outcome); {
 	case got == "none" && want == "skip":

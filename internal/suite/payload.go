@@ -17,16 +17,16 @@ import (
 
 // overPayloads judges each JSON document of the suite, which is no Kubernetes object. Nothing
 // of it happens at admission, so the interpreter decides alone.
-func (r *run) overPayloads(row Row, judge func(document map[string]any) (interp.RuleResult, error)) (out []Result) {
+func (r *run) overPayloads(row Row, judge func(document map[string]any) (interp.RuleResult, error)) (out []RowResult) {
 	names := r.suite.payloads()
 	if len(names) == 0 {
-		return r.each(row, Result{Verdict: NotJudged, Reason: "the policy is for JSON documents (evaluation.mode: JSON), and the suite has no jsonPayload"})
+		return r.each(row, RowResult{Verdict: NotJudged, Reason: "the policy is for JSON documents (evaluation.mode: JSON), and the suite has no jsonPayload"})
 	}
 	for i, name := range names {
 		if !r.meansPayload(row, name) {
 			continue
 		}
-		one := Result{Resource: name}
+		one := RowResult{Resource: name}
 		document, err := r.document(name, i)
 		var got interp.RuleResult
 		if err == nil {
@@ -53,7 +53,7 @@ func (r *run) meansPayload(row Row, name string) bool {
 }
 
 // alone holds what the interpreter says to what is wanted, where there is no native form.
-func (out *Result) alone(want string, got interp.RuleResult, ok string) {
+func (out *RowResult) alone(want string, got interp.RuleResult, ok string) {
 	out.Form, out.Interp, out.Message = got.Rule, string(got.Status), got.Message
 	switch {
 	case got.Code != 0:
@@ -68,7 +68,7 @@ func (out *Result) alone(want string, got interp.RuleResult, ok string) {
 }
 
 // payload judges a row of a policy for JSON documents.
-func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []Result {
+func (r *run) payload(ctx context.Context, row Row, p *policy.Policy) []RowResult {
 	in := interp.New([]*policy.Policy{p}, r.exceptions, r.world(r.objects), interp.Limits{})
 	return r.overPayloads(row, func(document map[string]any) (interp.RuleResult, error) {
 		got := interp.RuleResult{Status: interp.None}

@@ -16,8 +16,8 @@ const (
 	NotJudged Verdict = "notjudged"
 )
 
-// A Result is one row on one resource.
-type Result struct {
+// A RowResult is one row on one resource.
+type RowResult struct {
 	Pos      diag.Pos // of the row
 	Policy   string
 	Rule     string // as the row names it
@@ -40,5 +40,5 @@ type Result struct {
 // Results are those of a suite.
 type Results struct {
 	Suite *Suite
-	Rows  []Result
+	Rows  []RowResult
 }

@@ -67,7 +67,7 @@ func (r Runner) Run(ctx context.Context, s *Suite) (Results, diag.List) {
 		out.Rows = append(out.Rows, rows...)
 	}
 	if len(s.Checks) > 0 {
-		out.Rows = append(out.Rows, Result{Pos: s.Pos, Verdict: NotJudged, Reason: "checks are assertions on the responses of Kyverno's engine"})
+		out.Rows = append(out.Rows, RowResult{Pos: s.Pos, Verdict: NotJudged, Reason: "checks are assertions on the responses of Kyverno's engine"})
 	}
 	return out, append(found, run.found...)
 }
@@ -88,9 +88,9 @@ type run struct {
 }
 
 // row judges one row: a result for each resource that it means.
-func (r *run) row(ctx context.Context, row Row) []Result {
+func (r *run) row(ctx context.Context, row Row) []RowResult {
 	if why := row.unsupported(); why != "" {
-		return r.each(row, Result{Verdict: NotJudged, Reason: why})
+		return r.each(row, RowResult{Verdict: NotJudged, Reason: why})
 	}
 	if c := r.deleting(row.Policy); c != nil {
 		return r.deletes(ctx, row, c)
@@ -102,11 +102,11 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 	case native && (row.NativePolicy || p == nil):
 		return r.natively(ctx, row)
 	case p == nil && r.unreadKind(row.Policy) != "":
-		return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("the kind %s is not read", r.unreadKind(row.Policy))})
+		return r.each(row, RowResult{Verdict: NotJudged, Reason: fmt.Sprintf("the kind %s is not read", r.unreadKind(row.Policy))})
 	case p == nil:
-		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the suite's policies define no %s", row.Policy)})
+		return r.each(row, RowResult{Verdict: Excluded, Reason: fmt.Sprintf("the suite's policies define no %s", row.Policy)})
 	case !p.InCEL() && !slices.ContainsFunc(policy.Expand(p), func(rule *policy.Rule) bool { return row.means(rule.Name) }):
-		return r.each(row, Result{Verdict: Excluded, Reason: fmt.Sprintf("the policy has no rule %s", row.Rule)})
+		return r.each(row, RowResult{Verdict: Excluded, Reason: fmt.Sprintf("the policy has no rule %s", row.Rule)})
 	}
 	if p.Validating != nil && p.Validating.Mode == "JSON" {
 		return r.payload(ctx, row, p)
@@ -132,14 +132,14 @@ func (r *run) row(ctx context.Context, row Row) []Result {
 		case rule.Generate != nil:
 			judge = r.generate
 		default:
-			return r.each(row, Result{Verdict: NotJudged, Reason: fmt.Sprintf("rules of type %s are not judged", ruleType(rule))})
+			return r.each(row, RowResult{Verdict: NotJudged, Reason: fmt.Sprintf("rules of type %s are not judged", ruleType(rule))})
 		}
 	}
-	return r.over(row, func(o manifest.Object) []Result { return judge(ctx, row, p, o) })
+	return r.over(row, func(o manifest.Object) []RowResult { return judge(ctx, row, p, o) })
 }
 
 // over judges each resource that a row means.
-func (r *run) over(row Row, judge func(manifest.Object) []Result) (out []Result) {
+func (r *run) over(row Row, judge func(manifest.Object) []RowResult) (out []RowResult) {
 	for _, name := range r.wanted(row) {
 		matched := false
 		for _, o := range r.resources {
@@ -149,7 +149,7 @@ func (r *run) over(row Row, judge func(manifest.Object) []Result) (out []Result)
 			}
 		}
 		if !matched {
-			out = append(out, Result{Resource: strings.Join([]string{row.Kind, name}, "/"), Verdict: Excluded, Reason: "the resource is not among those of the suite"})
+			out = append(out, RowResult{Resource: strings.Join([]string{row.Kind, name}, "/"), Verdict: Excluded, Reason: "the resource is not among those of the suite"})
 		}
 	}
 	return out
@@ -171,12 +171,12 @@ func (r Row) unsupported() string {
 }
 
 // each is one result for each resource that the row lists by name.
-func (r *run) each(row Row, result Result) []Result {
+func (r *run) each(row Row, result RowResult) []RowResult {
 	names := r.wanted(row)
 	if len(names) == 0 {
 		names = []string{""}
 	}
-	out := make([]Result, len(names))
+	out := make([]RowResult, len(names))
 	for i, name := range names {
 		out[i] = result
 		out[i].Resource = strings.Trim(row.Kind+"/"+name, "/")
@@ -283,7 +283,7 @@ func (r *run) session(p *policy.Policy, resource string) *session {
 	}
 	options := compile.Options{Translate: r.runner.Translate}
 	objects := slices.Concat(r.objects, s.objects)
-	cluster := judge.Cluster{Objects: objects, World: r.world(objects), Deployed: r.bound.From(p.FullName())}
+	cluster := judge.ClusterState{Objects: objects, World: r.world(objects), Deployed: r.bound.From(p.FullName())}
 	in := compile.Input{Policies: []*policy.Policy{s.policy}, Exceptions: r.exceptions}
 	if s.judges, s.err = judge.Compile(in, options, cluster); s.err != nil {
 		return s

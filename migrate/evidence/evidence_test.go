@@ -69,7 +69,7 @@ func newBench(t *testing.T, text string, broken func(*bench)) *bench {
 	if broken != nil {
 		broken(b)
 	}
-	if b.judges, err = judge.New(made, nil, judge.Cluster{Deployed: b.deployed}); err != nil {
+	if b.judges, err = judge.New(made, nil, judge.ClusterState{Deployed: b.deployed}); err != nil {
 		t.Fatal(err)
 	}
 	return b

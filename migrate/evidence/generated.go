@@ -25,7 +25,7 @@ import (
 // is kept in step, with what data says.
 type Making struct {
 	Engine  *interp.Interpreter
-	Objects interp.Objects // of the cluster
+	Objects interp.ObjectReader // of the cluster
 }
 
 // Making has generate rules judged. It is called before any object is.

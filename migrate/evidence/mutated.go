@@ -171,7 +171,7 @@ func (e *event) request(object []byte) (*judge.Request, error) {
 
 // A mutation is what both sides made of one object.
 type mutation struct {
-	ours      *interp.Mutation
+	ours      *interp.MutationResult
 	theirs    map[string]any
 	explained []string // what our rules changed
 	all       bool     // all rules by which Kyverno may have changed it are compared
@@ -185,7 +185,7 @@ func (m mutation) transplant(given []byte) map[string]any {
 	if utiljson.Unmarshal(given, &before) != nil {
 		return m.theirs
 	}
-	filled := (&interp.Mutation{Before: before, After: m.ours.Before}).Patch()
+	filled := (&interp.MutationResult{Before: before, After: m.ours.Before}).Patch()
 	if len(filled) == 0 {
 		return m.theirs
 	}
@@ -246,7 +246,7 @@ func (m mutation) note(t *tally, o judge.Opinion, subject, at string) {
 
 // unexplained is what Kyverno changed, and none of the rules; "" where there is nothing.
 func (m mutation) unexplained() string {
-	for _, path := range paths((&interp.Mutation{Before: m.ours.After, After: m.theirs}).Patch()) {
+	for _, path := range paths((&interp.MutationResult{Before: m.ours.After, After: m.theirs}).Patch()) {
 		if !slices.ContainsFunc(m.explained, func(ours string) bool {
 			return ours == path || strings.HasPrefix(path, ours+"/") || strings.HasPrefix(ours, path+"/")
 		}) {

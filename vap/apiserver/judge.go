@@ -65,7 +65,7 @@ type Verdict struct {
 	// Results has one entry for each validation, for each of the params; it is
 	// empty where the policy does not match, or erred before the validations. (In
 	// a policy with one validation, such an error cannot be told from its own.)
-	Results []Result
+	Results []ValidationResult
 	// Message is that of the first validation that is false, or else that errs,
 	// or the error before the validations.
 	Message string
@@ -81,8 +81,8 @@ type Verdict struct {
 	Audits map[string]string
 }
 
-// A Result is the outcome of one validation.
-type Result struct {
+// A ValidationResult is the outcome of one validation.
+type ValidationResult struct {
 	Index   int // in the policy's validations
 	Param   string
 	Outcome Outcome // Allow, Deny or Error
@@ -145,7 +145,7 @@ func (j *Judge) Review(ctx context.Context, request *admissionv1.AdmissionReques
 	if err != nil {
 		return nil, err
 	}
-	r := &review{
+	r := &policyRequest{
 		judge:      j,
 		attr:       attr,
 		matcher:    generic.NewPolicyMatcher(matching.NewMatcher(namespaceLister{j.opts.Namespaces, request.Namespace, namespaceLabels}, nil)),
@@ -159,10 +159,10 @@ func (j *Judge) Review(ctx context.Context, request *admissionv1.AdmissionReques
 	return out, nil
 }
 
-// A review is one request on its way through the policies. It follows the API
+// A policyRequest is one request on its way through the policies. It follows the API
 // server's dispatcher (k8s.io/apiserver/pkg/admission/plugin/policy/validating),
 // which gives only the first denial away.
-type review struct {
+type policyRequest struct {
 	judge      *Judge
 	attr       admission.Attributes
 	matcher    generic.PolicyMatcher
@@ -170,7 +170,7 @@ type review struct {
 	versions   map[schema.GroupVersionKind]*admission.VersionedAttributes
 }
 
-func (r *review) policy(ctx context.Context, h hook) []Verdict {
+func (r *policyRequest) policy(ctx context.Context, h hook) []Verdict {
 	matches, resource, kind, err := false, schema.GroupVersionResource{}, schema.GroupVersionKind{}, error(nil)
 	if !exempt(r.attr.GetResource()) {
 		matches, resource, kind, err = r.matcher.DefinitionMatches(r.attr, r.judge.objects, validating.NewValidatingAdmissionPolicyAccessor(h.policy))
@@ -192,7 +192,7 @@ func (r *review) policy(ctx context.Context, h hook) []Verdict {
 	return out
 }
 
-func (r *review) binding(ctx context.Context, h hook, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, resource schema.GroupVersionResource, kind schema.GroupVersionKind, v *Verdict) {
+func (r *policyRequest) binding(ctx context.Context, h hook, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, resource schema.GroupVersionResource, kind schema.GroupVersionKind, v *Verdict) {
 	fail := func(err error) { v.misconfigured(h.policy, fmt.Errorf("failed to configure binding: %w", err)) }
 	matches, err := r.matcher.BindingMatches(r.attr, r.judge.objects, validating.NewValidatingAdmissionPolicyBindingAccessor(b))
 	if err != nil {
@@ -230,7 +230,7 @@ func (r *review) binding(ctx context.Context, h hook, b *admissionregistrationv1
 	}
 }
 
-func (r *review) versioned(kind schema.GroupVersionKind) (*admission.VersionedAttributes, error) {
+func (r *policyRequest) versioned(kind schema.GroupVersionKind) (*admission.VersionedAttributes, error) {
 	if v, ok := r.versions[kind]; ok {
 		return v, nil
 	}
@@ -243,7 +243,7 @@ func (r *review) versioned(kind schema.GroupVersionKind) (*admission.VersionedAt
 
 // namespace is namespaceObject, which is null for Namespaces themselves although
 // their requests name one.
-func (r *review) namespace(ctx context.Context) (*corev1.Namespace, error) {
+func (r *policyRequest) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	name := r.attr.GetNamespace()
 	if k := r.attr.GetKind(); name == "" || k.Kind == "Namespace" && k.Version == "v1" && k.Group == "" {
 		return nil, nil
@@ -284,7 +284,7 @@ func (v *Verdict) add(p *admissionregistrationv1.ValidatingAdmissionPolicy, b *a
 	for i, d := range result.Decisions {
 		outcome := outcomeOf(d)
 		if !whole {
-			v.Results = append(v.Results, Result{Index: i, Param: param, Outcome: outcome, Message: d.Message, Reason: string(d.Reason)})
+			v.Results = append(v.Results, ValidationResult{Index: i, Param: param, Outcome: outcome, Message: d.Message, Reason: string(d.Reason)})
 		}
 		if outcome != Allow && outcome.Graver(v.Outcome) {
 			v.Message = d.Message
@@ -317,7 +317,7 @@ func (v *Verdict) add(p *admissionregistrationv1.ValidatingAdmissionPolicy, b *a
 // pass is that all validations are true for one param.
 func (v *Verdict) pass(p *admissionregistrationv1.ValidatingAdmissionPolicy, param string) {
 	for i := range p.Spec.Validations {
-		v.Results = append(v.Results, Result{Index: i, Param: param, Outcome: Allow})
+		v.Results = append(v.Results, ValidationResult{Index: i, Param: param, Outcome: Allow})
 	}
 	v.Stopped = true
 	v.raise(Allow)
@@ -374,10 +374,10 @@ func (v *Verdict) act(p *admissionregistrationv1.ValidatingAdmissionPolicy, b *a
 // Members is the verdict seen by the rules that the policy was made from: the
 // gravest outcome among each one's validations. An error before the validations
 // is every member's, and so is NoMatch.
-func (v Verdict) Members(t vap.Translation) []Result {
-	out := make([]Result, len(t.Members))
+func (v Verdict) Members(t vap.Translation) []ValidationResult {
+	out := make([]ValidationResult, len(t.Members))
 	for i := range out {
-		out[i] = Result{Index: i, Outcome: NoMatch}
+		out[i] = ValidationResult{Index: i, Outcome: NoMatch}
 		if len(v.Results) == 0 && t.Members[i].IsAbout(v.Resource) {
 			out[i].Outcome, out[i].Message = v.Outcome, v.Message
 		}

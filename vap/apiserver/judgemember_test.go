@@ -27,7 +27,7 @@ func TestMembers(t *testing.T) {
 	}{
 		{Verdict{Outcome: NoMatch}, []Outcome{NoMatch, NoMatch}},
 		{Verdict{Outcome: Error}, []Outcome{Error, Error}},
-		{Verdict{Outcome: Deny, Results: []Result{{0, "", Allow, "", ""}, {1, "", Error, "", ""}, {2, "", Deny, "", ""}}}, []Outcome{Deny, Error}},
+		{Verdict{Outcome: Deny, Results: []ValidationResult{{0, "", Allow, "", ""}, {1, "", Error, "", ""}, {2, "", Deny, "", ""}}}, []Outcome{Deny, Error}},
 	} {
 		if d := textdiff.Values(tt.want, outcomes(tt.v)); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
@@ -42,7 +42,7 @@ func TestMembersOfResources(t *testing.T) {
 		Members:     []vap.TranslatedMember{{Resources: []string{"pods"}}, {Resources: []string{"deployments", "jobs"}}, {}},
 		Validations: []vap.TranslatedExpression{{Member: 0, Also: []int{1}}, {Member: 2}},
 	}
-	denied := []Result{{0, "", Deny, "", ""}, {1, "", Allow, "", ""}}
+	denied := []ValidationResult{{0, "", Deny, "", ""}, {1, "", Allow, "", ""}}
 	for _, tt := range []struct {
 		v    Verdict
 		want []Outcome

@@ -20,15 +20,15 @@ type Checked struct {
 	// Misses are fields that are read, and that objects of the type do not have.
 	Misses []Miss
 	// Hits are the places where a field is read that is, or may be, there.
-	Hits []Place
+	Hits []LineColumn
 }
 
-// A Place is a line and column of an expression, from 1 and in characters.
-type Place struct{ Line, Col int }
+// A LineColumn is a line and column of an expression, from 1 and in characters.
+type LineColumn struct{ Line, Col int }
 
 // A Problem is an error of CEL's type checker.
 type Problem struct {
-	Place
+	LineColumn
 	Message string
 	// Function is what does not take the types that it is applied to; "" for another
 	// error.
@@ -36,8 +36,8 @@ type Problem struct {
 	arguments string // their types
 }
 
-func problem(message string, at Place) Problem {
-	p := Problem{Place: at, Message: message}
+func problem(message string, at LineColumn) Problem {
+	p := Problem{LineColumn: at, Message: message}
 	if function, arguments, ok := noOverload(message); ok {
 		p.Function, p.arguments = function, arguments
 	}
@@ -58,7 +58,7 @@ func (p Problem) Optional() bool {
 // Alike tells that p and q are the same problem at the same place, on objects of
 // whatever types.
 func (p Problem) Alike(q Problem) bool {
-	return p.Place == q.Place && p.Function == q.Function && (p.Function != "" || p.Message == q.Message)
+	return p.LineColumn == q.LineColumn && p.Function == q.Function && (p.Function != "" || p.Message == q.Message)
 }
 
 // A Miss is a field that objects of a type do not have.
@@ -74,7 +74,7 @@ type Miss struct {
 	// of which may have the field.
 	Published bool
 	Fields    []string // that there are, sorted
-	Place
+	LineColumn
 }
 
 // Declare checks the expression of a variable, and makes it known to those after it.
@@ -117,7 +117,7 @@ func (t *Typed) check(text string) (*celgo.Ast, Checked) {
 func problems(issues *celgo.Issues) []Problem {
 	var out []Problem
 	for _, e := range issues.Errors() {
-		out = append(out, problem(e.Message, Place{e.Location.Line(), e.Location.Column() + 1}))
+		out = append(out, problem(e.Message, LineColumn{e.Location.Line(), e.Location.Column() + 1}))
 	}
 	return out
 }
@@ -189,7 +189,7 @@ func (t *Typed) reads(tree *ast.AST, out *Checked) {
 			return
 		}
 		at := tree.SourceInfo().GetStartLocation(e.ID())
-		place := Place{at.Line(), at.Column() + 1}
+		place := LineColumn{at.Line(), at.Column() + 1}
 		typ := tree.GetType(operand.ID())
 		if typ != nil && typ.Kind() == types.OpaqueKind && len(typ.Parameters()) == 1 { // an optional value
 			typ = typ.Parameters()[0]
@@ -202,7 +202,7 @@ func (t *Typed) reads(tree *ast.AST, out *Checked) {
 		missing[e.ID()] = true
 		slices.Sort(fields)
 		kind, path := kindOf(typ.TypeName())
-		out.Misses = append(out.Misses, Miss{Kind: kind, Path: path, Field: field, Tested: tested, Published: published, Fields: fields, Place: place})
+		out.Misses = append(out.Misses, Miss{Kind: kind, Path: path, Field: field, Tested: tested, Published: published, Fields: fields, LineColumn: place})
 	}))
 }
 

@@ -18,7 +18,7 @@ import (
 func (t *Typed) loosen(tree *ast.AST, issues *celgo.Issues) bool {
 	l := loosening{ast.NewExprFactory(), ast.MaxID(tree), map[int64]bool{}, map[int64]bool{}, map[int64]bool{}}
 	for _, e := range issues.Errors() {
-		switch p := problem(e.Message, Place{}); {
+		switch p := problem(e.Message, LineColumn{}); {
 		case t.isSoundOnMaps(p):
 			l.calls[e.ExprID] = true
 		case strings.HasPrefix(e.Message, "expected type '") && !strings.HasPrefix(e.Message, "expected type 'optional_type("):

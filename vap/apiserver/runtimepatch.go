@@ -40,13 +40,13 @@ func (t *Typed) patches(tree *ast.AST, out *Checked) {
 	}))
 }
 
-func (c patchCheck) placeOf(id int64) Place {
+func (c patchCheck) placeOf(id int64) LineColumn {
 	at := c.tree.SourceInfo().GetStartLocation(id)
-	return Place{at.Line(), at.Column() + 1}
+	return LineColumn{at.Line(), at.Column() + 1}
 }
 
 func (c patchCheck) problem(id int64, format string, args ...any) {
-	c.out.Problems = append(c.out.Problems, Problem{Place: c.placeOf(id), Message: fmt.Sprintf(format, args...)})
+	c.out.Problems = append(c.out.Problems, Problem{LineColumn: c.placeOf(id), Message: fmt.Sprintf(format, args...)})
 }
 
 // literal looks at Object.spec{...}, whose path is that of its type.
@@ -86,7 +86,7 @@ func (c patchCheck) field(of *schema.Type, path []string, name string, id int64)
 		fields = append(fields, name)
 	}
 	slices.Sort(fields)
-	c.out.Misses = append(c.out.Misses, Miss{Kind: c.kind, Path: strings.Join(path, "."), Field: name, Fields: fields, Written: true, Place: c.placeOf(id)})
+	c.out.Misses = append(c.out.Misses, Miss{Kind: c.kind, Path: strings.Join(path, "."), Field: name, Fields: fields, Written: true, LineColumn: c.placeOf(id)})
 	return nil, false
 }
 

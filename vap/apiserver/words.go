@@ -30,7 +30,7 @@ func FirstProblem(detail string) (p Problem, ok bool) {
 	}
 	line, _ := strconv.Atoi(m[1])
 	column, _ := strconv.Atoi(m[2])
-	return problem(m[3], Place{line, column}), true
+	return problem(m[3], LineColumn{line, column}), true
 }
 
 // FirstMessage is that error on one line, with its place, or the whole of another text.

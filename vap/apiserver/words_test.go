@@ -52,7 +52,7 @@ func TestWords(t *testing.T) {
 	if kinds := strings.Join(WarnedKinds(warnings[0].Warning), "; "); kinds != "/v1, Kind=Pod" {
 		t.Errorf("read the kinds %q from: %s", kinds, warnings[0].Warning)
 	}
-	if first, ok := FirstProblem(warnings[0].Warning); !ok || first.Place != (Place{2, 18}) || first.Message != "undefined field 'nme'" {
+	if first, ok := FirstProblem(warnings[0].Warning); !ok || first.LineColumn != (LineColumn{2, 18}) || first.Message != "undefined field 'nme'" {
 		t.Errorf("read %+v from: %s", first, warnings[0].Warning)
 	}
 

@@ -23,7 +23,7 @@ import (
 type Attempt struct {
 	fixtures.Case
 	Admission *admissionv1.AdmissionRequest // as the case has it, then as the server makes it
-	At        Place
+	At        Collection
 	Stored    *unstructured.Unstructured // what an UPDATE or a DELETE is about
 }
 
@@ -38,7 +38,7 @@ func New(t *testing.T, c fixtures.Case) *Attempt {
 	if err := json.Unmarshal(data, a.Admission); err != nil {
 		t.Fatal(err)
 	}
-	a.At = Place{apischema.GroupVersionResource(a.Admission.Resource), a.Admission.Namespace}
+	a.At = Collection{apischema.GroupVersionResource(a.Admission.Resource), a.Admission.Namespace}
 	return a
 }
 

@@ -16,14 +16,14 @@ import (
 	"github.com/kvap/kvap/fixtures"
 )
 
-// A Place is where objects are: a resource, and a namespace unless they have none.
-type Place struct {
+// A Collection is where objects are: a resource, and a namespace unless they have none.
+type Collection struct {
 	Resource  apischema.GroupVersionResource
 	Namespace string
 }
 
 // In is the place as a client reaches it.
-func (p Place) In(client dynamic.Interface) dynamic.ResourceInterface {
+func (p Collection) In(client dynamic.Interface) dynamic.ResourceInterface {
 	if p.Namespace == "" || p.Resource == Namespaces() {
 		return client.Resource(p.Resource)
 	}
@@ -55,7 +55,7 @@ type Store struct{ dynamic.Interface }
 
 // Put makes an object, in place of one of that name, unless it is a Namespace: that
 // gets the labels.
-func (s Store) Put(t *testing.T, at Place, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (s Store) Put(t *testing.T, at Collection, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Helper()
 	client := at.In(s)
 	made, err := client.Create(t.Context(), o, metav1.CreateOptions{})
@@ -83,13 +83,13 @@ func (s Store) Label(t *testing.T, namespace string, labels map[string]string) e
 	o.SetKind("Namespace")
 	o.SetName(namespace)
 	o.SetLabels(labels)
-	_, err := s.Put(t, Place{Resource: Namespaces()}, o)
+	_, err := s.Put(t, Collection{Resource: Namespaces()}, o)
 	return err
 }
 
 // Remove deletes an object at once, whoever wants to see to it first: they are not there,
 // and one of the same name could not be made again. Namespaces stay: their end takes long.
-func (s Store) Remove(t *testing.T, at Place, name string) {
+func (s Store) Remove(t *testing.T, at Collection, name string) {
 	t.Helper()
 	if at.Resource == Namespaces() {
 		return
@@ -108,7 +108,7 @@ func (s Store) Remove(t *testing.T, at Place, name string) {
 // A Placed object is one that was made at a place.
 type Placed struct {
 	*unstructured.Unstructured
-	At Place
+	At Collection
 }
 
 // Context makes what the rules of a fixture look up. It stays.
@@ -134,16 +134,16 @@ func (s Store) Context(t *testing.T, f fixtures.Fixture) (made []Placed) {
 	return made
 }
 
-func contextAt(t *testing.T, o *unstructured.Unstructured) Place {
+func contextAt(t *testing.T, o *unstructured.Unstructured) Collection {
 	t.Helper()
 	switch o.GetKind() {
 	case "ConfigMap":
-		return Place{apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, o.GetNamespace()}
+		return Collection{apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, o.GetNamespace()}
 	case "Params":
-		return Place{o.GroupVersionKind().GroupVersion().WithResource("params"), o.GetNamespace()}
+		return Collection{o.GroupVersionKind().GroupVersion().WithResource("params"), o.GetNamespace()}
 	case "Namespace":
-		return Place{Resource: Namespaces()}
+		return Collection{Resource: Namespaces()}
 	}
 	t.Fatalf("a context has %s", o.GetKind())
-	return Place{}
+	return Collection{}
 }

@@ -21,8 +21,8 @@ import (
 )
 
 // change sends each of its objects, and has the answers be as they are expected.
-func (r *run) change(ctx context.Context, verb string, c change, send func(context.Context, *unstructured.Unstructured) error) error {
-	all, err := r.objects(ctx, c.source)
+func (r *run) change(ctx context.Context, verb string, c patchStep, send func(context.Context, *unstructured.Unstructured) error) error {
+	all, err := r.objects(ctx, c.objectsFile)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func like(o *unstructured.Unstructured) *unstructured.Unstructured {
 
 // remove deletes objects, and waits until they are gone.
 func (r *run) remove(ctx context.Context, d deletion) error {
-	s := source{File: d.File, Template: d.Template, Timeout: d.Timeout}
+	s := objectsFile{File: d.File, Template: d.Template, Timeout: d.Timeout}
 	if d.Ref != nil {
 		metadata := map[string]any{}
 		for field, value := range map[string]string{"name": d.Ref.Name, "namespace": d.Ref.Namespace} {
@@ -168,7 +168,7 @@ func (r *run) remove(ctx context.Context, d deletion) error {
 	return nil
 }
 
-func (r *run) removeOne(ctx context.Context, d deletion, s source, o *unstructured.Unstructured) error {
+func (r *run) removeOne(ctx context.Context, d deletion, s objectsFile, o *unstructured.Unstructured) error {
 	refused := r.Delete(ctx, o, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if apierrors.IsNotFound(refused) {
 		refused = nil
@@ -193,7 +193,7 @@ func (r *run) removeOne(ctx context.Context, d deletion, s source, o *unstructur
 }
 
 // assert waits until an object like each of those asserted is there, or is not.
-func (r *run) assert(ctx context.Context, s source, wanted bool) error {
+func (r *run) assert(ctx context.Context, s objectsFile, wanted bool) error {
 	all, err := r.objects(ctx, s)
 	if err != nil {
 		return err

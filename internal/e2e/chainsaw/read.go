@@ -60,7 +60,7 @@ type use struct {
 // An operation has one of its fields.
 type operation struct {
 	Description                  string
-	Apply, Create, Update, Patch *change
+	Apply, Create, Update, Patch *patchStep
 	Delete                       *deletion
 	Assert, Error                *assertion
 	Script                       *script
@@ -68,14 +68,14 @@ type operation struct {
 	Sleep                        *struct{ Duration metav1.Duration }
 }
 
-type change struct {
-	source
+type patchStep struct {
+	objectsFile
 	Expect []expectation
 	DryRun *bool
 }
 
-// A source is the objects of a file, or one that is written out.
-type source struct {
+// An objectsFile is the objects of a file, or one that is written out.
+type objectsFile struct {
 	File     string
 	Resource map[string]any
 	Template *bool
@@ -101,7 +101,7 @@ type deletion struct {
 	Expect                    []expectation
 }
 
-type assertion struct{ source }
+type assertion struct{ objectsFile }
 
 type script struct {
 	Content       string

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Cluster is where tests run, with what is particular to it. Each of the functions
+// A Setup is where tests run, with what is particular to it. Each of the functions
 // may be nil.
-type Cluster struct {
+type Setup struct {
 	client.Client
 	// Kubeconfig is the file for scripts.
 	Kubeconfig string
@@ -45,7 +45,7 @@ type Cluster struct {
 
 // A run is a test on its way.
 type run struct {
-	*Cluster
+	*Setup
 	original  string // the folder of the test
 	folder    string // a copy
 	namespace string
@@ -57,11 +57,11 @@ type run struct {
 
 // Run runs a test in a namespace, which it makes if there is none. An error is the first
 // step that did not go as it should, or what could not be removed.
-func (t *Test) Run(ctx context.Context, c *Cluster, namespace string) (err error) {
+func (t *Test) Run(ctx context.Context, c *Setup, namespace string) (err error) {
 	if t.spec.Namespace != "" {
 		namespace = t.spec.Namespace
 	}
-	r := &run{Cluster: c, original: t.Folder, namespace: namespace}
+	r := &run{Setup: c, original: t.Folder, namespace: namespace}
 	if r.folder, err = os.MkdirTemp("", "kvap-chainsaw-"); err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (r *run) operate(ctx context.Context, o operation) error {
 	case o.Delete != nil:
 		return r.remove(ctx, *o.Delete)
 	case o.Assert != nil:
-		return r.assert(ctx, o.Assert.source, true)
+		return r.assert(ctx, o.Assert.objectsFile, true)
 	case o.Error != nil:
-		return r.assert(ctx, o.Error.source, false)
+		return r.assert(ctx, o.Error.objectsFile, false)
 	case o.Script != nil:
 		return r.script(ctx, o.Script.Env, o.Script.Check, "sh", "-c", o.Script.Content)
 	case o.Command != nil:
@@ -207,7 +207,7 @@ func (r *run) settle(ctx context.Context, o *unstructured.Unstructured) error {
 
 // objects are those of a source, with expressions evaluated, in the run's namespace if
 // they name none.
-func (r *run) objects(ctx context.Context, s source) ([]*unstructured.Unstructured, error) {
+func (r *run) objects(ctx context.Context, s objectsFile) ([]*unstructured.Unstructured, error) {
 	all := []*unstructured.Unstructured{{Object: s.Resource}}
 	if s.Resource == nil {
 		file, err := r.names.resolve(s.File)
@@ -268,7 +268,7 @@ func (r *run) place(ctx context.Context, o *unstructured.Unstructured) error {
 }
 
 // patience is how long an assertion may take now.
-func (r *run) patience(s source) time.Duration {
+func (r *run) patience(s objectsFile) time.Duration {
 	patience := r.Patience + r.cut
 	if s.Timeout != nil {
 		patience = max(patience, s.Timeout.Duration)

@@ -33,7 +33,7 @@ const tester = "kubernetes-admin"
 // at a time.
 type conformer struct {
 	*served
-	cluster chainsaw.Cluster
+	cluster chainsaw.Setup
 	kinds   discovery.DiscoveryInterface
 	before  map[types.UID]bool // what was there before the first test
 }
@@ -52,7 +52,7 @@ func newConformer(t *testing.T) *conformer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.cluster = chainsaw.Cluster{
+	c.cluster = chainsaw.Setup{
 		Path:   filepath.Dir(kubectl),
 		Client: user, Kubeconfig: c.plane.Kubeconfig(tester),
 		Prepare: c.prepare, Settle: c.settle, Idle: c.idle, Answer: c.answer,

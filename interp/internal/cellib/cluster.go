@@ -19,13 +19,13 @@ func resourceType() *cel.Type { return cel.OpaqueType("kyverno.resource") }
 
 // objectFunctions read and write objects. A policy of a namespace has them without the
 // argument that names one.
-func objectFunctions() []entry {
+func objectFunctions() []libraryFunction {
 	gvr, body := resourceType(), objectType()
 	list := []*cel.Type{textType(), textType(), textType()}
-	of := func(has func(Kind) bool, name string, result *cel.Type, f call, args ...*cel.Type) entry {
-		return entry{names: both("resource", name), args: args, result: result, has: has, call: f}
+	of := func(has func(PolicyKind) bool, name string, result *cel.Type, f call, args ...*cel.Type) libraryFunction {
+		return libraryFunction{names: both("resource", name), args: args, result: result, has: has, call: f}
 	}
-	return []entry{
+	return []libraryFunction{
 		of(nil, "ToGVR", gvr, toResource, textType(), textType()),
 
 		of(onlyCluster, "Get", body, getObject, append(list, textType())...),

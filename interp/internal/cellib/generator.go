@@ -25,14 +25,14 @@ func Generator(f Apply) ref.Val { return opaque{generatorType(), generator{&f}} 
 
 // generatorFunctions are those of a policy that makes objects. One of a namespace makes
 // them there.
-func generatorFunctions() []entry {
+func generatorFunctions() []libraryFunction {
 	objects := cel.ListType(objectType())
 	names := []string{"Apply", "apply"}
-	return []entry{
-		{names: names, on: generatorType(), args: []*cel.Type{textType(), objects}, result: cel.BoolType, unguarded: true, has: func(k Kind) bool {
+	return []libraryFunction{
+		{names: names, on: generatorType(), args: []*cel.Type{textType(), objects}, result: cel.BoolType, unguarded: true, has: func(k PolicyKind) bool {
 			return k.Generating && k.Namespace == ""
 		}, call: func(_ asker, args []any) (any, error) { return applied(args[0], args[1].(string), args[2]) }},
-		{names: names, on: generatorType(), args: []*cel.Type{objects}, result: cel.BoolType, unguarded: true, has: func(k Kind) bool {
+		{names: names, on: generatorType(), args: []*cel.Type{objects}, result: cel.BoolType, unguarded: true, has: func(k PolicyKind) bool {
 			return k.Generating && k.Namespace != ""
 		}, call: func(w asker, args []any) (any, error) { return applied(args[0], w.namespace, args[1]) }},
 	}

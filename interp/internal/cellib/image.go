@@ -34,11 +34,11 @@ func readImage(reference string) (image, error) {
 }
 
 // imageFunctions are references of images and their parts.
-func imageFunctions() []entry {
-	part := func(name string, f func(image) string) entry {
-		return entry{names: []string{name}, on: imageType(), result: textType(), call: func(_ asker, args []any) (any, error) { return f(args[0].(image)), nil }}
+func imageFunctions() []libraryFunction {
+	part := func(name string, f func(image) string) libraryFunction {
+		return libraryFunction{names: []string{name}, on: imageType(), result: textType(), call: func(_ asker, args []any) (any, error) { return f(args[0].(image)), nil }}
 	}
-	return []entry{
+	return []libraryFunction{
 		{names: []string{"parseImageReference", "image"}, args: []*cel.Type{textType()}, result: imageType(), call: func(_ asker, args []any) (any, error) {
 			return readImage(args[0].(string))
 		}},

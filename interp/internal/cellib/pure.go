@@ -10,9 +10,9 @@ import (
 )
 
 // pureFunctions look at their arguments only, at the clock, and at chance.
-func pureFunctions() []entry {
+func pureFunctions() []libraryFunction {
 	lists := []*cel.Type{cel.ListType(objectType()), cel.ListType(objectType()), textType(), textType()}
-	return []entry{
+	return []libraryFunction{
 		{names: []string{"random", "random.random"}, result: textType(), call: func(w asker, _ []any) (any, error) { return w.Call("random", "[0-9a-z]{8}") }},
 		{names: []string{"random", "random.random"}, args: []*cel.Type{textType()}, result: textType(), call: same("random")},
 		{names: []string{"math.round"}, args: []*cel.Type{cel.DoubleType, cel.IntType}, result: cel.DoubleType, call: round},

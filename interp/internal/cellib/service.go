@@ -14,9 +14,9 @@ func clientType() *cel.Type { return cel.OpaqueType("kyverno.http") }
 
 // outsideFunctions ask services, and for what is kept of them. A policy of a namespace
 // asks no service.
-func outsideFunctions() []entry {
+func outsideFunctions() []libraryFunction {
 	with := func(args ...*cel.Type) []*cel.Type { return append([]*cel.Type{textType()}, args...) }
-	out := []entry{
+	out := []libraryFunction{
 		{names: both("globalContext", "Get"), args: with(), result: cel.DynType, call: globalContext},
 		{names: both("globalContext", "Get"), args: with(textType()), result: cel.DynType, call: globalContext},
 		{names: both("http", "Client"), args: with(), result: clientType(), has: onlyCluster, call: func(_ asker, args []any) (any, error) {
@@ -33,8 +33,8 @@ func outsideFunctions() []entry {
 	} {
 		plain := func(w asker, args []any) (any, error) { return m.call(w, append([]any{client{}}, args...)) }
 		out = append(out,
-			entry{names: both("http", m.name), args: m.args, result: cel.DynType, has: onlyCluster, call: plain},
-			entry{names: both("", m.name), on: clientType(), args: m.args, result: cel.DynType, has: onlyCluster, call: m.call},
+			libraryFunction{names: both("http", m.name), args: m.args, result: cel.DynType, has: onlyCluster, call: plain},
+			libraryFunction{names: both("", m.name), on: clientType(), args: m.args, result: cel.DynType, has: onlyCluster, call: m.call},
 		)
 	}
 	return out

@@ -43,8 +43,8 @@ type Call struct {
 	CABundle string
 }
 
-// A Kind is what the policy is that an environment is for.
-type Kind struct {
+// A PolicyKind is what the policy is that an environment is for.
+type PolicyKind struct {
 	// Mutating tells of a policy that changes what it matches.
 	Mutating bool
 	// Generating tells of a policy that makes other objects.
@@ -55,14 +55,14 @@ type Kind struct {
 	Namespace string
 }
 
-// An entry is a function, or a method if it has a receiver.
-type entry struct {
+// A libraryFunction is a function, or a method if it has a receiver.
+type libraryFunction struct {
 	names  []string // all are the same function
 	on     *cel.Type
 	args   []*cel.Type
 	result *cel.Type
 	// has tells which kinds of policies have it; nil means all.
-	has  func(Kind) bool
+	has  func(PolicyKind) bool
 	call call
 	// unguarded leaves it to call what the values are: a list may have null in it in the
 	// place of an object that does not exist, and only call can say so.
@@ -73,10 +73,10 @@ type entry struct {
 type call func(w asker, args []any) (any, error)
 
 // Options are the functions, variables and macros of a kind of policy, with Optionals.
-func Options(kind Kind, w World) []cel.EnvOption {
+func Options(kind PolicyKind, w World) []cel.EnvOption {
 	out := append(Optionals(), ext.Bindings(), ext.Encoders(), ext.Math(), ext.Protos(), ext.Regex())
 	ask := asker{w, kind.Namespace}
-	for _, table := range [][]entry{objectFunctions(), outsideFunctions(), imageFunctions(), pureFunctions(), textFunctions(), generatorFunctions(), verifyFunctions()} {
+	for _, table := range [][]libraryFunction{objectFunctions(), outsideFunctions(), imageFunctions(), pureFunctions(), textFunctions(), generatorFunctions(), verifyFunctions()} {
 		for _, e := range table {
 			if e.has != nil && !e.has(kind) {
 				continue
@@ -92,12 +92,12 @@ func Options(kind Kind, w World) []cel.EnvOption {
 	return out
 }
 
-func onlyImages(k Kind) bool     { return k.Images }
-func notImages(k Kind) bool      { return !k.Images }
-func onlyCluster(k Kind) bool    { return k.Namespace == "" }
-func onlyNamespaced(k Kind) bool { return k.Namespace != "" }
-func notGenerating(k Kind) bool  { return !k.Generating }
-func onlyMutating(k Kind) bool   { return k.Mutating }
+func onlyImages(k PolicyKind) bool     { return k.Images }
+func notImages(k PolicyKind) bool      { return !k.Images }
+func onlyCluster(k PolicyKind) bool    { return k.Namespace == "" }
+func onlyNamespaced(k PolicyKind) bool { return k.Namespace != "" }
+func notGenerating(k PolicyKind) bool  { return !k.Generating }
+func onlyMutating(k PolicyKind) bool   { return k.Mutating }
 
 // both is a function with its name in both spellings, as in resource.Get and resource.get.
 func both(receiver, name string) []string {
@@ -111,7 +111,7 @@ func both(receiver, name string) []string {
 }
 
 // id is a name of an overload that no other has.
-func (e entry) id(name string) string {
+func (e libraryFunction) id(name string) string {
 	id := "kyverno_" + strings.ReplaceAll(name, ".", "_")
 	for _, t := range e.args {
 		id += "_" + strings.NewReplacer("(", "_", ")", "", ",", "_", " ", "", ".", "_").Replace(t.String())
@@ -119,7 +119,7 @@ func (e entry) id(name string) string {
 	return id
 }
 
-func (e entry) declare(name string, w asker) cel.EnvOption {
+func (e libraryFunction) declare(name string, w asker) cel.EnvOption {
 	binding := cel.FunctionBinding(func(values ...ref.Val) ref.Val {
 		plain := make([]any, len(values))
 		for i, v := range values {
@@ -147,7 +147,7 @@ func (e entry) declare(name string, w asker) cel.EnvOption {
 
 // try calls a function. A value that is not of the type that the checker takes it for,
 // because it is dynamic, is an error.
-func (e entry) try(w asker, args []any) (value any, err error) {
+func (e libraryFunction) try(w asker, args []any) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			value, err = nil, fmt.Errorf("the arguments do not fit: %v", p)

@@ -14,9 +14,9 @@ import (
 )
 
 // textFunctions read and write texts: hashes, JSON, YAML, certificates, compression.
-func textFunctions() []entry {
+func textFunctions() []libraryFunction {
 	texts := []*cel.Type{textType()}
-	out := []entry{
+	out := []libraryFunction{
 		{names: []string{"json.unmarshal"}, args: []*cel.Type{cel.DynType}, result: cel.DynType, call: decoded("parse_json")},
 		{names: []string{"json.marshal"}, args: []*cel.Type{cel.DynType}, result: textType(), call: func(_ asker, args []any) (any, error) {
 			out, err := json.Marshal(args[0])
@@ -31,7 +31,7 @@ func textFunctions() []entry {
 		}},
 	}
 	for _, hash := range []string{"md5", "sha1", "sha256"} {
-		out = append(out, entry{names: []string{hash, "hash." + hash}, args: texts, result: textType(), call: same(hash)})
+		out = append(out, libraryFunction{names: []string{hash, "hash." + hash}, args: texts, result: textType(), call: same(hash)})
 	}
 	return out
 }

@@ -32,8 +32,8 @@ func attestorType() *cel.Type { return cel.OpaqueType("kyverno.attestor") }
 // An attestor is one of the policy, and nothing that an expression can make of a text.
 type attestor struct{ name string }
 
-// A held is Images as a value.
-type held struct{ of Images }
+// An imagesValue is Images as a value.
+type imagesValue struct{ of Images }
 
 // ImageScope is what the functions and variables of an ImageValidatingPolicy have in a scope.
 func ImageScope(of Images, attestors, attestations []string) map[string]any {
@@ -44,7 +44,7 @@ func ImageScope(of Images, attestors, attestations []string) map[string]any {
 	for _, name := range attestations {
 		named[name] = name
 	}
-	return map[string]any{imagesName: opaque{imagesType(), held{of}}, "attestors": by, "attestations": named}
+	return map[string]any{imagesName: opaque{imagesType(), imagesValue{of}}, "attestors": by, "attestations": named}
 }
 
 // imageNames are the variables and macros of an ImageValidatingPolicy.
@@ -75,33 +75,33 @@ func imageNames() []cel.EnvOption {
 }
 
 // verifyFunctions ask the Images of a request.
-func verifyFunctions() []entry {
+func verifyFunctions() []libraryFunction {
 	of := func(args ...*cel.Type) []*cel.Type { return append([]*cel.Type{imagesType()}, args...) }
 	attestors := cel.ListType(cel.DynType)
-	return []entry{
+	return []libraryFunction{
 		{names: []string{"@verifyImageSignatures"}, args: of(textType(), attestors), result: cel.IntType, has: onlyImages, call: func(_ asker, args []any) (any, error) {
 			by, err := attestorsOf(args[2])
 			if err != nil {
 				return nil, err
 			}
-			return args[0].(held).of.Signatures(args[1].(string), by)
+			return args[0].(imagesValue).of.Signatures(args[1].(string), by)
 		}},
 		{names: []string{"@verifyAttestationSignatures"}, args: of(textType(), textType(), attestors), result: cel.IntType, has: onlyImages, call: func(_ asker, args []any) (any, error) {
 			by, err := attestorsOf(args[3])
 			if err != nil {
 				return nil, err
 			}
-			return args[0].(held).of.Attestations(args[1].(string), args[2].(string), by)
+			return args[0].(imagesValue).of.Attestations(args[1].(string), args[2].(string), by)
 		}},
 		{names: []string{"@extractPayload"}, args: of(textType(), textType()), result: cel.DynType, has: onlyImages, call: func(_ asker, args []any) (any, error) {
-			return args[0].(held).of.Payload(args[1].(string), args[2].(string))
+			return args[0].(imagesValue).of.Payload(args[1].(string), args[2].(string))
 		}},
 		{names: []string{"@getImageData"}, args: of(textType()), result: cel.DynType, has: onlyImages, call: func(_ asker, args []any) (any, error) {
-			found, err := args[0].(held).of.Data(args[1].(string))
+			found, err := args[0].(imagesValue).of.Data(args[1].(string))
 			return metadataOf(args[1].(string), found, func(value any) any { return value }), err
 		}},
 		{names: []string{"@getImageMetadata"}, args: of(textType()), result: cel.DynType, has: onlyImages, call: func(_ asker, args []any) (any, error) {
-			found, err := args[0].(held).of.Data(args[1].(string))
+			found, err := args[0].(imagesValue).of.Data(args[1].(string))
 			return metadataOf(args[1].(string), found, doubles), err
 		}},
 	}

@@ -10,7 +10,7 @@ import (
 // Apply is the object after the patch, and whether its text is another: a key that
 // was removed and added again is another text, though the object is the same.
 func (p Patch) Apply(object map[string]any) (result any, changed bool, err error) {
-	d := &document{budget: maxNodes}
+	d := &patchedObject{budget: maxNodes}
 	root, err := d.load(object)
 	if err != nil {
 		return nil, false, err
@@ -28,7 +28,7 @@ func (p Patch) Apply(object map[string]any) (result any, changed bool, err error
 	return plain(d.root), !same(before, d.root), nil
 }
 
-func (d *document) apply(op Operation) error {
+func (d *patchedObject) apply(op Operation) error {
 	if strings.Count(op.Path, "/") > maxSteps || strings.Count(op.From, "/") > maxSteps {
 		return fmt.Errorf("the path has more than %d steps", maxSteps)
 	}
@@ -45,7 +45,7 @@ func (d *document) apply(op Operation) error {
 	return d.transfer(op)
 }
 
-func (d *document) add(op Operation) error {
+func (d *patchedObject) add(op Operation) error {
 	value, err := d.load(op.Value)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (d *document) add(op Operation) error {
 }
 
 // put adds a value under a path whose parents are there.
-func (d *document) put(path string, value any) error {
+func (d *patchedObject) put(path string, value any) error {
 	parent, key, ok := d.parent(path)
 	if !ok {
 		return fmt.Errorf("there is no place for it")
@@ -70,7 +70,7 @@ func (d *document) put(path string, value any) error {
 }
 
 // remove takes what is missing for removed.
-func (d *document) remove(path string) error {
+func (d *patchedObject) remove(path string) error {
 	parent, key, ok := d.parent(path)
 	if !ok {
 		return nil
@@ -78,7 +78,7 @@ func (d *document) remove(path string) error {
 	return parent.remove(key)
 }
 
-func (d *document) replace(op Operation) error {
+func (d *patchedObject) replace(op Operation) error {
 	value, err := d.load(op.Value)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (d *document) replace(op Operation) error {
 }
 
 // test compares; what is missing equals null.
-func (d *document) test(op Operation) error {
+func (d *patchedObject) test(op Operation) error {
 	value, err := d.load(op.Value)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (d *document) test(op Operation) error {
 }
 
 // transfer moves or copies. The parents of the new place must be there.
-func (d *document) transfer(op Operation) error {
+func (d *patchedObject) transfer(op Operation) error {
 	parent, key, ok := d.parent(op.From)
 	if !ok {
 		return fmt.Errorf("there is nothing at %s", op.From)

@@ -15,8 +15,8 @@ const maxNodes = 500_000
 // maxDepth is how many levels a document may have.
 const maxDepth = 10_000
 
-// A document is an object that is being patched.
-type document struct {
+// A patchedObject is an object that is being patched.
+type patchedObject struct {
 	root   any
 	budget int
 }
@@ -39,9 +39,9 @@ type mapping struct {
 type sequence struct{ items []any }
 
 // load copies plain data.
-func (d *document) load(v any) (any, error) { return d.copy(v, maxDepth) }
+func (d *patchedObject) load(v any) (any, error) { return d.copy(v, maxDepth) }
 
-func (d *document) copy(v any, levels int) (any, error) {
+func (d *patchedObject) copy(v any, levels int) (any, error) {
 	if d.budget--; d.budget < 0 {
 		return nil, fmt.Errorf("the patch makes too much of the object: more than %d values", maxNodes)
 	}

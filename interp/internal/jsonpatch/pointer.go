@@ -28,7 +28,7 @@ func escaped(key string) string {
 }
 
 // parent is the container that a path ends in, and its last key.
-func (d *document) parent(path string) (c container, key string, ok bool) {
+func (d *patchedObject) parent(path string) (c container, key string, ok bool) {
 	all := steps(path)
 	if len(all) == 0 {
 		return nil, "", false
@@ -49,7 +49,7 @@ func (d *document) parent(path string) (c container, key string, ok bool) {
 
 // ensure makes the parents of a path that are missing or null: a list where the
 // next step is an index, else a map.
-func (d *document) ensure(path string) error {
+func (d *patchedObject) ensure(path string) error {
 	all := steps(path)
 	c, ok := d.root.(container)
 	for i := 0; i+1 < len(all); i++ {
@@ -77,7 +77,7 @@ func (d *document) ensure(path string) error {
 }
 
 // newParent is an empty container for a step, with nulls in front of its index.
-func (d *document) newParent(step string) (container, error) {
+func (d *patchedObject) newParent(step string) (container, error) {
 	if d.budget--; d.budget < 0 {
 		return nil, fmt.Errorf("the patch makes too much of the object: more than %d values", maxNodes)
 	}
@@ -95,7 +95,7 @@ func (d *document) newParent(step string) (container, error) {
 }
 
 // padTo fills a list with nulls so that an index can be added.
-func (d *document) padTo(c container, step string) error {
+func (d *patchedObject) padTo(c container, step string) error {
 	l, ok := c.(*sequence)
 	n, err := strconv.Atoi(step)
 	if !ok || err != nil {
@@ -104,7 +104,7 @@ func (d *document) padTo(c container, step string) error {
 	return d.pad(l, n)
 }
 
-func (d *document) pad(l *sequence, n int) error {
+func (d *patchedObject) pad(l *sequence, n int) error {
 	missing := n - len(l.items)
 	if missing <= 0 {
 		return nil

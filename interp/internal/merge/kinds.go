@@ -9,11 +9,11 @@ import (
 // and versions that came later are no built-in kinds to it.
 
 // builtin is the shape of a built-in kind; nil for any other.
-func builtin(apiVersion, kind string) *shape {
+func builtin(apiVersion, kind string) *mergeSchema {
 	if !slices.Contains(strings.Fields(kindsOf(apiVersion)), kind) {
 		return nil
 	}
-	fields := map[string]*shape{"metadata": metadata()}
+	fields := map[string]*mergeSchema{"metadata": metadata()}
 	if kind != "HorizontalPodAutoscaler" {
 		fields["status"] = object("conditions", keyed(nil, "type"))
 	}
@@ -33,7 +33,7 @@ func builtin(apiVersion, kind string) *shape {
 	case "ServiceAccount":
 		fields["secrets"] = keyed(nil, "name")
 	case "Node":
-		fields["spec"] = object("podCIDRs", &shape{set: true})
+		fields["spec"] = object("podCIDRs", &mergeSchema{set: true})
 		fields["status"] = object("conditions", keyed(nil, "type"), "addresses", keyed(nil, "type"))
 	case "ComponentStatus":
 		fields["conditions"] = keyed(nil, "type")
@@ -42,28 +42,30 @@ func builtin(apiVersion, kind string) *shape {
 	case "CSINode":
 		fields["spec"] = object("drivers", keyed(nil, "name"))
 	}
-	return &shape{fields: fields}
+	return &mergeSchema{fields: fields}
 }
 
 // object is the shape of a map, of keys and the shapes of their values.
-func object(pairs ...any) *shape {
-	s := &shape{fields: make(map[string]*shape, len(pairs)/2)}
+func object(pairs ...any) *mergeSchema {
+	s := &mergeSchema{fields: make(map[string]*mergeSchema, len(pairs)/2)}
 	for i := 0; i < len(pairs); i += 2 {
-		s.fields[pairs[i].(string)] = pairs[i+1].(*shape)
+		s.fields[pairs[i].(string)] = pairs[i+1].(*mergeSchema)
 	}
 	return s
 }
 
 // keyed is the shape of a list whose elements are told apart by keys.
-func keyed(element *shape, keys ...string) *shape { return &shape{keys: keys, element: element} }
-
-func metadata() *shape {
-	return object("ownerReferences", keyed(nil, "uid"), "finalizers", &shape{set: true})
+func keyed(element *mergeSchema, keys ...string) *mergeSchema {
+	return &mergeSchema{keys: keys, element: element}
 }
 
-func podTemplate() *shape { return object("metadata", metadata(), "spec", podSpec()) }
+func metadata() *mergeSchema {
+	return object("ownerReferences", keyed(nil, "uid"), "finalizers", &mergeSchema{set: true})
+}
 
-func podSpec() *shape {
+func podTemplate() *mergeSchema { return object("metadata", metadata(), "spec", podSpec()) }
+
+func podSpec() *mergeSchema {
 	ephemeral := container()
 	delete(ephemeral.fields, "ports")
 	return object(
@@ -77,7 +79,7 @@ func podSpec() *shape {
 	)
 }
 
-func container() *shape {
+func container() *mergeSchema {
 	return object(
 		"env", keyed(nil, "name"),
 		"ports", keyed(nil, "containerPort", "protocol"),

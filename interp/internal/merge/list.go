@@ -8,7 +8,7 @@ import (
 )
 
 // list merges a list, as the table says lists of its place are.
-func (m *merger) list(old any, p *list, s *shape) (any, error) {
+func (m *merger) list(old any, p *list, s *mergeSchema) (any, error) {
 	elements, isList := old.([]any)
 	if old != nil && !isList {
 		return nil, wrongKind(old, p)
@@ -56,7 +56,7 @@ func withoutDirective(written []any) (rest []any, directive string, err error) {
 }
 
 // fresh is a list that takes the place of what was there.
-func (m *merger) fresh(written []any, s *shape) (any, error) {
+func (m *merger) fresh(written []any, s *mergeSchema) (any, error) {
 	out := make([]any, 0, len(written))
 	for _, e := range written {
 		value, err := m.raw(e, s.elements())
@@ -71,7 +71,7 @@ func (m *merger) fresh(written []any, s *shape) (any, error) {
 }
 
 // raw is an element of a list that is replaced. A null in a list stays.
-func (m *merger) raw(e any, s *shape) (any, error) {
+func (m *merger) raw(e any, s *mergeSchema) (any, error) {
 	if e == nil {
 		return nil, nil
 	}
@@ -93,7 +93,7 @@ func union(elements, written []any) []any {
 
 // inPlace merges what templates say into the elements, where these stand. Kyverno
 // puts what the templates say in the place of the elements.
-func (m *merger) inPlace(elements []any, instances []instance, s *shape) (any, error) {
+func (m *merger) inPlace(elements []any, instances []instance, s *mergeSchema) (any, error) {
 	out := slices.Clone(elements)
 	gone := map[int]bool{}
 	for _, i := range instances {
@@ -120,7 +120,7 @@ func (m *merger) inPlace(elements []any, instances []instance, s *shape) (any, e
 }
 
 // keyed merges a list whose elements are told apart by keys.
-func (m *merger) keyed(elements, written []any, instances []instance, s *shape) (any, error) {
+func (m *merger) keyed(elements, written []any, instances []instance, s *mergeSchema) (any, error) {
 	k := &keyedMerge{merger: m, shape: s, rest: slices.Clone(elements), taken: map[string]int{}}
 	k.find(elements)
 	for _, e := range written {
@@ -156,7 +156,7 @@ func (m *merger) keyed(elements, written []any, instances []instance, s *shape) 
 // the list has a single key, so does what was merged.
 type keyedMerge struct {
 	*merger
-	shape  *shape
+	shape  *mergeSchema
 	front  []any
 	rest   []any            // removal{} where an element has gone to the front, or away
 	places map[string][]int // of the elements in rest, by key

@@ -44,7 +44,7 @@ type removal struct{}
 
 // value merges a patch into what is there, which is nil if nothing is. The result
 // is a removal where nothing is to be there afterwards.
-func (m *merger) value(old, patch any, s *shape) (any, error) {
+func (m *merger) value(old, patch any, s *mergeSchema) (any, error) {
 	if err := m.budget.spend(1); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (m *merger) value(old, patch any, s *shape) (any, error) {
 }
 
 // mapping merges a map, as its directive says.
-func (m *merger) mapping(old any, patch map[string]any, s *shape) (any, error) {
+func (m *merger) mapping(old any, patch map[string]any, s *mergeSchema) (any, error) {
 	directive, _, err := directiveOf(patch)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (m *merger) mapping(old any, patch map[string]any, s *shape) (any, error) {
 }
 
 // maps merges a map key by key.
-func (m *merger) maps(old, patch map[string]any, s *shape) (map[string]any, error) {
+func (m *merger) maps(old, patch map[string]any, s *mergeSchema) (map[string]any, error) {
 	out := make(map[string]any, len(old)+len(patch))
 	maps.Copy(out, old)
 	for _, key := range sortedKeys(patch) {

@@ -9,7 +9,7 @@ import (
 // whether the patch names them or not: of elements with one key the last remains,
 // where the first stood. Lists with elements that have no key stay as they are;
 // Kyverno empties them from there on.
-func tidy(v any, s *shape) any {
+func tidy(v any, s *mergeSchema) any {
 	if s == nil {
 		return v
 	}
@@ -22,7 +22,7 @@ func tidy(v any, s *shape) any {
 	return v
 }
 
-func tidyMap(m map[string]any, s *shape) map[string]any {
+func tidyMap(m map[string]any, s *mergeSchema) map[string]any {
 	out := maps.Clone(m)
 	for key, field := range s.fields {
 		if v, has := m[key]; has {
@@ -32,7 +32,7 @@ func tidyMap(m map[string]any, s *shape) map[string]any {
 	return out
 }
 
-func tidyList(list []any, s *shape) []any {
+func tidyList(list []any, s *mergeSchema) []any {
 	if s.set {
 		return union(list, nil)
 	}
@@ -54,7 +54,7 @@ func tidyList(list []any, s *shape) []any {
 	return out
 }
 
-func tidyEach(list []any, s *shape) []any {
+func tidyEach(list []any, s *mergeSchema) []any {
 	out := slices.Clone(list)
 	for i, e := range out {
 		out[i] = tidy(e, s.element)
