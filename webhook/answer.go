@@ -66,9 +66,11 @@ func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	if size < 0 {
 		size = s.options.MaxBytes
 	}
-	if done, err = s.memory.take(ctx, size); err != nil {
-		return nil, nil, err
+	size = min(size, s.options.MaxMemory)
+	if s.memory.Acquire(ctx, size) != nil {
+		return nil, nil, errBusy
 	}
+	done = func() { s.memory.Release(size) }
 	if end, ok := ctx.Deadline(); ok {
 		_ = http.NewResponseController(w).SetReadDeadline(end) // who sends slowly holds the memory no longer
 	}

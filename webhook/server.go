@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/webhook/registration"
 )
@@ -103,7 +105,9 @@ func (o Options) withDefaults() Options {
 type Server struct {
 	options Options
 	turns   *judgeLimit // one is held while judging
-	memory  *purse      // of reviews
+	// memory bounds the bytes of reviews that are in memory at once. Read, they take several
+	// times as many.
+	memory *semaphore.Weighted
 
 	setting  sync.Mutex // of Set
 	current  atomic.Pointer[snapshot]
@@ -113,7 +117,7 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: newJudgeLimit(o.Concurrent), memory: newPurse(o.MaxMemory)}
+	return &Server{options: o, turns: newJudgeLimit(o.Concurrent), memory: semaphore.NewWeighted(o.MaxMemory)}
 }
 
 // errNotReady is why a server does not judge.

@@ -11,46 +11,42 @@ import (
 // errBusy is a request that got no turn in its time.
 var errBusy = errors.New("too many requests are being judged")
 
-// judgeLimit bounds how many requests are judged at once, and how many of one crowd: those
-// about one kind that come in at one path. So a policy that waits for something slow
-// keeps only such requests waiting that it is about.
+// A judgeLimit bounds how many requests are judged at once, and how many of them are about
+// one kind and come in at one path. A policy that waits for something slow keeps only the
+// requests waiting that it is about.
 type judgeLimit struct {
-	all   chan struct{}
-	share int // of a crowd
+	all   *semaphore.Weighted
+	share int64 // of one kind and path
 
 	mu    sync.Mutex
 	kinds map[string]*kindLimit
 }
 
-// A kindLimit is there as long as somebody is of it.
+// A kindLimit exists while a request of its kind and path waits or is judged.
 type kindLimit struct {
-	turns chan struct{}
-	of    int
+	*semaphore.Weighted
+	users int
 }
 
 func newJudgeLimit(n int) *judgeLimit {
-	return &judgeLimit{all: make(chan struct{}, n), share: max(1, n/2), kinds: map[string]*kindLimit{}}
+	return &judgeLimit{all: semaphore.NewWeighted(int64(n)), share: int64(max(1, n/2)), kinds: map[string]*kindLimit{}}
 }
 
 // take waits for a turn, which ends with a call of done.
 func (t *judgeLimit) take(ctx context.Context, name string) (done func(), err error) {
-	c := t.join(name)
-	select {
-	case c.turns <- struct{}{}:
-	case <-ctx.Done():
+	kind := t.join(name)
+	if kind.Acquire(ctx, 1) != nil {
 		t.leave(name)
 		return nil, errBusy
 	}
-	select {
-	case t.all <- struct{}{}:
-	case <-ctx.Done():
-		<-c.turns
+	if t.all.Acquire(ctx, 1) != nil {
+		kind.Release(1)
 		t.leave(name)
 		return nil, errBusy
 	}
 	return func() {
-		<-t.all
-		<-c.turns
+		t.all.Release(1)
+		kind.Release(1)
 		t.leave(name)
 	}, nil
 }
@@ -58,20 +54,20 @@ func (t *judgeLimit) take(ctx context.Context, name string) (done func(), err er
 func (t *judgeLimit) join(name string) *kindLimit {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.kinds[name]
-	if c == nil {
-		c = &kindLimit{turns: make(chan struct{}, t.share)}
-		t.kinds[name] = c
+	k := t.kinds[name]
+	if k == nil {
+		k = &kindLimit{Weighted: semaphore.NewWeighted(t.share)}
+		t.kinds[name] = k
 	}
-	c.of++
-	return c
+	k.users++
+	return k
 }
 
 func (t *judgeLimit) leave(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.kinds[name]; c.of > 1 {
-		c.of--
+	if k := t.kinds[name]; k.users > 1 {
+		k.users--
 	} else {
 		delete(t.kinds, name)
 	}
