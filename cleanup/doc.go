@@ -20,6 +20,6 @@
 // label means: package interp does. It does not see to it that only one process runs.
 //
 // Start at Tick (runner.go), which is one look at all policies; run.go is a run of
-// one. ttl.go is the label. cluster.go has what is asked of the outside; live.go,
-// ledger.go and watch.go ask it of an API server.
+// one. ttl.go is the label. cluster.go has what is asked of the outside; livecluster.go,
+// statusstore.go and watch.go ask it of an API server.
 package cleanup

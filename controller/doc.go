@@ -53,6 +53,6 @@
 //
 // It does not judge requests, and it does not know package webhook.
 //
-// Start at pass.go, whose Reconcile is one pass; plan.go decides what to write and in
+// Start at reconcile.go, whose Reconcile is one pass; plan.go decides what to write and in
 // which order, and handover.go writes it. fallback.go is what the webhook has to do.
 package controller

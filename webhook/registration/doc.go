@@ -17,5 +17,5 @@
 //
 // It writes nothing and asks no cluster.
 //
-// Start reading at place.go, then objects.go.
+// Start reading at route.go, then objects.go.
 package registration
