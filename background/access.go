@@ -31,7 +31,7 @@ func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
 	var out []Missing
 	for _, p := range current.policies {
 		for _, r := range p.rules {
-			lacks, err := lacking(ctx, w.needs(p, r), may)
+			lacks, err := lacking(ctx, w.needs(r), may)
 			if err != nil {
 				return nil, err
 			}

@@ -22,7 +22,7 @@ func (w *Worker) generate(ctx context.Context, j job) workResult {
 	if t.why != "" {
 		return w.dismissed(j, t)
 	}
-	if t.ending && !j.remove && j.policy.rule(j.rule).goesWithTrigger() {
+	if t.ending && !j.remove && j.rule.goesWithTrigger() {
 		return skipped("the object is on its way out")
 	}
 	request, err := requestFor(j.request, t.object)
@@ -32,7 +32,7 @@ func (w *Worker) generate(ctx context.Context, j job) workResult {
 	if j.remove {
 		return w.remove(ctx, j, t, request)
 	}
-	g := j.policy.engine.Generate(ctx, request, j.policy.FullName(), j.rule, w.options.Cluster)
+	g := j.rule.policy.engine.Generate(ctx, request, j.rule.policy.FullName(), j.rule.name, w.options.Cluster)
 	switch {
 	case g == nil:
 		return skipped("the rule is gone")
@@ -58,7 +58,7 @@ func (w *Worker) generate(ctx context.Context, j job) workResult {
 // write makes the objects of a generation. What fails for one keeps no other.
 func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workResult {
 	out := workResult{state: v1alpha1.GenerateCompleted}
-	if err := w.announce(ctx, j.policy, j.policy.rule(j.rule), g.Targets); err != nil {
+	if err := w.announce(ctx, j.rule, g.Targets); err != nil {
 		return failed(err)
 	}
 	var failures []error
@@ -68,16 +68,16 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workRes
 	for i := range g.Targets {
 		target := &g.Targets[i]
 		follows := target.Source != nil && target.Synchronize
-		if target.Source != nil && (target.Synchronize || !j.policy.rule(j.rule).open) {
+		if target.Source != nil && (target.Synchronize || !j.rule.open) {
 			// Where the label is missing, changes of the source are not noticed; the copy
 			// is made all the same.
 			err := w.options.Cluster.Label(ctx, *target.Source, map[string]*string{interp.CloneSourceLabel: new(string)})
 			if follows && apierrors.IsNotFound(err) {
-				w.queue.Add(sourceTask(j, target))
+				w.queue.Add(sourceOf(j, target))
 				continue
 			}
 			if err != nil {
-				w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
+				w.options.Tell(Notice{Policy: j.rule.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule.name, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
 			}
 		}
 		written, err := w.put(ctx, j, target)
@@ -86,29 +86,25 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workRes
 		} else if written {
 			out.resources = append(out.resources, referenceOf(target.Object))
 			if follows {
-				w.afterCopy(ctx, sourceTask(j, target))
+				w.afterCopy(ctx, sourceOf(j, target))
 			}
 		}
 	}
-	if len(failures) > 0 {
-		out.state, out.err = v1alpha1.GenerateFailed, joined(failures)
-		out.message = out.err.Error()
-	}
-	return out
+	return out.failedBy(failures)
 }
 
 // afterCopy has a copy removed whose source went before the copy was there: whoever heard of
 // that found nothing to remove. A source that cannot be read now is read by the task.
-func (w *Worker) afterCopy(ctx context.Context, source task) {
-	if _, there, err := w.live(ctx, source.trigger); err != nil || !there {
-		w.queue.Add(source)
+func (w *Worker) afterCopy(ctx context.Context, t sourceTask) {
+	if _, there, err := w.live(ctx, t.source); err != nil || !there {
+		w.queue.Add(t)
 	}
 }
 
-// sourceTask looks after all copies of the object that a target is a copy of.
-func sourceTask(j job, target *interp.Generated) task {
+// sourceOf looks after all copies of the object that a target is a copy of.
+func sourceOf(j job, target *interp.Generated) sourceTask {
 	s := target.Source
-	return task{source: true, policy: keyOf(j.policy.Of), rule: j.rule, trigger: v1alpha1.ObjectReference{
+	return sourceTask{j.rule.id(), v1alpha1.ObjectReference{
 		APIVersion: s.APIVersion, Kind: s.Kind, Namespace: s.Namespace, Name: s.Name,
 		UID: types.UID(labelsOf(target.Object)[interp.SourceUIDLabel]),
 	}}
@@ -140,7 +136,7 @@ func (w *Worker) putOnce(ctx context.Context, j job, target *interp.Generated) (
 	switch {
 	case object == nil:
 		return false, nil
-	case j.policy.ServerSideApply:
+	case j.rule.policy.ServerSideApply:
 		version, err = w.options.Cluster.Apply(ctx, target.Object)
 	case live == nil:
 		version, err = w.options.Cluster.Create(ctx, object)

@@ -153,7 +153,7 @@ func (d RuleRecord) request() *v1alpha1.GenerateRequest {
 
 // removeLeft removes what a rule has left, unless the rule is there again.
 func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p *preparedPolicy) workResult {
-	there := p != nil && p.rule(r.Spec.Rule) != nil
+	there := p.rule(r.Spec.Rule) != nil
 	if !there {
 		var err error
 		if there, err = w.hasRule(ctx, r.Spec.Policy, r.Spec.Rule); err != nil {
@@ -171,9 +171,5 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 	for i, k := range r.Spec.Kinds {
 		kinds[i] = ObjectKind(k)
 	}
-	removed, err := w.removeAll(ctx, kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
-	if err != nil {
-		return workResult{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
-	}
-	return workResult{state: v1alpha1.GenerateCompleted, resources: removed}
+	return w.removeAll(ctx, kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
 }

@@ -56,11 +56,8 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) workResult {
 // skipBackgroundRequests: false, and later each time, for it might not end.
 func (w *Worker) tooSoon(j job) bool {
 	own := j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User
-	return own && j.age < w.backoff.wait(j.task())
+	return own && j.age < w.backoff.wait(triggerTask{j.rule.id(), j.trigger})
 }
-
-// task is the job as what paces go by.
-func (j job) task() task { return task{policy: keyOf(j.policy.Of), rule: j.rule, trigger: j.trigger} }
 
 // A targetMutation is the work of one job.
 type targetMutation struct {
@@ -75,8 +72,8 @@ type targetMutation struct {
 
 // wanted is what the rule makes of the objects that it selects.
 func (c *targetMutation) wanted(ctx context.Context, objects interp.ObjectReader) []interp.TargetMutation {
-	p := c.job.policy
-	return p.engine.MutateExisting(ctx, c.request, p.FullName(), c.job.rule, objects)
+	p := c.job.rule.policy
+	return p.engine.MutateExisting(ctx, c.request, p.FullName(), c.job.rule.name, objects)
 }
 
 // target writes what is wanted of one object, looking at it again where it has changed
@@ -123,7 +120,7 @@ func (c *targetMutation) again(ctx context.Context, at v1alpha1.ObjectReference)
 // put writes an object as the rule wants it, if that is not what it is. It stays the
 // object that it was, at the version that was read.
 func (c *targetMutation) put(ctx context.Context, m *interp.TargetMutation) (written bool, err error) {
-	switch scope := scopeOf(c.job.policy.Policy.Policy); {
+	switch scope := c.job.rule.policy.scope(); {
 	case m.Status == interp.Error:
 		return false, c.job.hide(errors.New(m.Message))
 	case m.Status != interp.Pass:
@@ -159,15 +156,14 @@ func atVersion(object, other map[string]any) map[string]any {
 // outcome is what became of the job.
 func (c *targetMutation) outcome(wanted []interp.TargetMutation) workResult {
 	if c.wrote {
-		c.worker.backoff.repaired(c.job.task())
+		c.worker.backoff.repaired(triggerTask{c.job.rule.id(), c.job.trigger})
 	}
 	out := workResult{state: v1alpha1.GenerateCompleted, resources: c.done}
 	if len(c.failures) > 0 {
 		if c.objects.denied != nil {
 			c.failures = append(c.failures, explained(c.objects.denied))
 		}
-		out.state, out.err = v1alpha1.GenerateFailed, joined(c.failures)
-		out.message = out.err.Error()
+		return out.failedBy(c.failures)
 	} else if len(wanted) == 1 && wanted[0].Before == nil {
 		return skipped(c.job.hideText(wanted[0].Message))
 	}
@@ -218,12 +214,12 @@ func (a *targetReader) note(err error) {
 
 // scanExisting has a rule change objects for all objects that trigger it, where it
 // says so.
-func (w *Worker) scanExisting(ctx context.Context, p *preparedPolicy, r *preparedRule, from scanCursor) (scanCursor, error) {
+func (w *Worker) scanExisting(ctx context.Context, r *preparedRule, from scanCursor) (scanCursor, error) {
 	if !r.existing || r.needsRequest {
 		return scanCursor{}, nil
 	}
-	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
-		return slices.ContainsFunc(p.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
+	return w.eachMatched(ctx, r, from, func(object map[string]any) bool {
+		return slices.ContainsFunc(r.policy.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
 			return t.Rule == r.name && t.Status == interp.Pass
 		})
 	})

@@ -77,8 +77,8 @@ spec:
 			t.Errorf("%s: %v, want %v; %v %v", tt.name, got, tt.first, b.cluster.log, b.told)
 		}
 		b.cluster.store(object(t, openMap))
-		for key, p := range b.current.Load().policies {
-			b.scanAll(key, p, true)
+		for _, p := range b.current.Load().policies {
+			b.scanAll(p, true)
 		}
 		b.drain()
 		if got := b.team("open"); got != tt.again {

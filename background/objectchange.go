@@ -38,29 +38,29 @@ func (w *Worker) ObjectChanged(s ObjectChange) {
 
 // targetSeen has a rule look after what it made for a trigger.
 func (w *Worker) targetSeen(own map[string]string) {
-	for key, p := range w.current.Load().policies {
-		rule, trigger, ok := p.made(own)
-		if !ok || p.rule(rule).needsRequest {
+	for _, p := range w.current.Load().policies {
+		r, trigger := p.made(own)
+		if r == nil || r.needsRequest {
 			continue
 		}
-		t := task{policy: key, rule: rule, trigger: trigger}
+		t := triggerTask{r.id(), trigger}
 		w.queue.AddAfter(t, w.backoff.wait(t))
 	}
 }
 
 // sourceSeen has the rules that copy objects of the kind look after their copies.
 func (w *Worker) sourceSeen(s ObjectChange) {
-	for key, p := range w.current.Load().policies {
+	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {
-			if r.keepsInStep() && len(w.copies(p, r)) > 0 {
-				w.queue.Add(task{source: true, policy: key, rule: r.name, trigger: s.Object})
+			if r.keepsInStep() && len(w.copies(r)) > 0 {
+				w.queue.Add(sourceTask{r.id(), s.Object})
 			}
 		}
 	}
 }
 
 // doSource has the copies of an object made anew, or removed with it.
-func (w *Worker) doSource(ctx context.Context, p *preparedPolicy, rule string, source v1alpha1.ObjectReference) error {
+func (w *Worker) doSource(ctx context.Context, r *preparedRule, source v1alpha1.ObjectReference) error {
 	_, there, err := w.live(ctx, source)
 	if err != nil {
 		return explained(err)
@@ -71,9 +71,9 @@ func (w *Worker) doSource(ctx context.Context, p *preparedPolicy, rule string, s
 	})
 	var failures []error
 	of := ObjectKind{source.APIVersion, source.Kind}
-	err = w.each(ctx, of, scopeOf(p.Policy.Policy), labels.SelectorFromSet(selector), func(one map[string]any) {
+	err = w.each(ctx, of, r.policy.scope(), labels.SelectorFromSet(selector), func(one map[string]any) {
 		own := labelsOf(one)
-		if by, _, ok := p.made(own); !ok || by != rule {
+		if by, _ := r.policy.made(own); by != r {
 			return
 		}
 		if there {
@@ -91,16 +91,17 @@ func (w *Worker) doSource(ctx context.Context, p *preparedPolicy, rule string, s
 }
 
 // made tells which rule of the policy an object's labels say has made it, and for
-// what; ok where that rule keeps its objects in step.
-func (h *preparedPolicy) made(own map[string]string) (rule string, trigger v1alpha1.ObjectReference, ok bool) {
-	p := h.Policy.Policy
-	for _, r := range h.rules {
-		if r.keepsInStep() && labels.SelectorFromSet(interp.TargetSelector(p, r.name, nil)).Matches(labels.Set(own)) {
-			trigger := triggerOf(own)
-			return r.name, trigger, trigger.UID != "" && trigger.Kind != "" && r.namesKind(trigger)
+// what; nil where that rule does not keep its objects in step.
+func (p *preparedPolicy) made(own map[string]string) (*preparedRule, v1alpha1.ObjectReference) {
+	for _, r := range p.rules {
+		if r.keepsInStep() && r.selector(nil).Matches(labels.Set(own)) {
+			if trigger := triggerOf(own); trigger.UID != "" && trigger.Kind != "" && r.namesKind(trigger) {
+				return r, trigger
+			}
+			break
 		}
 	}
-	return "", v1alpha1.ObjectReference{}, false
+	return nil, v1alpha1.ObjectReference{}
 }
 
 // triggerOf is what the labels of an object say that it was made for.
@@ -134,7 +135,7 @@ func (w *Worker) WatchFailed(of Watched, err error) {
 	}
 	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {
-			if r.keepsInStep() && slices.Contains(w.makes(p, r), of.ObjectKind) {
+			if r.keepsInStep() && slices.Contains(w.makes(r), of.ObjectKind) {
 				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.ObjectKind.Kind, explained(err))})
 			}
 		}

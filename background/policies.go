@@ -29,6 +29,7 @@ type PolicySet struct {
 // A preparedPolicy is ready to be asked.
 type preparedPolicy struct {
 	Policy
+	key    string // keyOf
 	engine *interp.Interpreter
 	rules  []*preparedRule
 }
@@ -56,24 +57,20 @@ func (w *Worker) prepare(set PolicySet, before *policySnapshot) *policySnapshot 
 		key := keyOf(p.Of)
 		if same && before.policies[key] != nil && before.policies[key].Policy == p {
 			next.policies[key] = before.policies[key]
-			next.kinds[key] = w.kindsMatched(next.policies[key])
-			continue
+		} else {
+			engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
+			next.policies[key] = &preparedPolicy{Policy: p, key: key, engine: engine, rules: preparedRules(p.Policy)}
+			for _, r := range next.policies[key].rules {
+				r.policy = next.policies[key]
+			}
 		}
-		engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
-		next.policies[key] = &preparedPolicy{Policy: p, engine: engine, rules: preparedRules(p.Policy)}
-		next.kinds[key] = w.kindsMatched(next.policies[key])
+		for _, r := range next.policies[key].rules {
+			if !r.invalid {
+				next.kinds[key] = append(next.kinds[key], w.matched(r)...)
+			}
+		}
 	}
 	return next
-}
-
-func (w *Worker) kindsMatched(p *preparedPolicy) []ObjectKind {
-	var out []ObjectKind
-	for _, r := range p.rules {
-		if !r.invalid {
-			out = append(out, w.matched(r)...)
-		}
-	}
-	return out
 }
 
 // isNew tells of a policy that was not there before, or was another one, or of which a
@@ -92,11 +89,11 @@ func (w *Worker) watched(s *policySnapshot) []Watched {
 			if !r.keepsInStep() {
 				continue
 			}
-			for _, k := range w.makes(p, r) {
-				all[Watched{ObjectKind: k, Namespace: scopeOf(p.Policy.Policy)}] = true
+			for _, k := range w.makes(r) {
+				all[Watched{ObjectKind: k, Namespace: p.scope()}] = true
 			}
-			for _, k := range w.copies(p, r) {
-				all[Watched{ObjectKind: k, Namespace: scopeOf(p.Policy.Policy), Sources: true}] = true
+			for _, k := range w.copies(r) {
+				all[Watched{ObjectKind: k, Namespace: p.scope(), Sources: true}] = true
 			}
 		}
 	}
@@ -108,9 +105,15 @@ func (w *Worker) watched(s *policySnapshot) []Watched {
 	})
 }
 
-// rule is the rule of a name; nil where there is none.
-func (h *preparedPolicy) rule(name string) *preparedRule {
-	for _, r := range h.rules {
+// scope is the namespace that the policy is confined to; empty for none.
+func (p *preparedPolicy) scope() string { return scopeOf(p.Policy.Policy) }
+
+// rule is the rule of a name; nil where there is none, or no policy.
+func (p *preparedPolicy) rule(name string) *preparedRule {
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.rules {
 		if r.name == name {
 			return r
 		}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
@@ -76,14 +75,13 @@ func (s *policySnapshot) records() map[string]RuleRecord {
 
 // mayMake tells that what a rule makes is written down, and that what it made before is
 // let go of.
-func (w *Worker) mayMake(p *preparedPolicy, rule string) bool {
-	r := p.rule(rule)
+func (w *Worker) mayMake(r *preparedRule) bool {
 	if !r.makesObjects() {
 		return true
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.records == nil || w.records[ruleKey(keyOf(p.Of), rule)].Place == r.place
+	return w.records == nil || w.records[r.key()].Place == r.place
 }
 
 // doRecords brings what is written down up to date with the policies, and does what
@@ -152,13 +150,13 @@ func sortedKinds(lists ...[]ObjectKind) []ObjectKind {
 
 // announce writes down of what kinds a rule is about to make objects, where its text does
 // not tell.
-func (w *Worker) announce(ctx context.Context, p *preparedPolicy, r *preparedRule, targets []interp.Generated) error {
+func (w *Worker) announce(ctx context.Context, r *preparedRule, targets []interp.Generated) error {
 	if !r.open {
 		return nil
 	}
 	w.writing.Lock()
 	defer w.writing.Unlock()
-	key := ruleKey(keyOf(p.Of), r.name)
+	key := r.key()
 	w.mu.Lock()
 	deeds := w.records
 	d, known := deeds[key]
@@ -192,21 +190,6 @@ func heirOf(was RuleRecord, wanted map[string]RuleRecord) (RuleRecord, bool) {
 		}
 	}
 	return RuleRecord{}, false
-}
-
-// recordsAgain is when to look at the record store again; 0 if nothing has failed. It is tried
-// for as long as it takes: work waits for it.
-func (w *Worker) recordsAgain(err error) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	t := task{ledger: true}
-	if err == nil {
-		delete(w.tries, t)
-		clear(w.toldOf)
-		return 0
-	}
-	w.tries[t]++
-	return waitAfter(w.tries[t])
 }
 
 // stuck tells of a failure the policies whose work waits for it.

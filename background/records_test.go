@@ -117,7 +117,7 @@ func TestReleaseFails(t *testing.T) {
 			t.Errorf("%v: made %t, told %v", err, made, b.told)
 		}
 		delete(b.cluster.refuse, "label Secret")
-		b.do(t.Context(), task{ledger: true})
+		recordsTask{}.do(t.Context(), b.Worker)
 		b.begin()
 		b.drain()
 		was, now := labelsOf(b.stored("v1", "Secret", "shop", "s")), labelsOf(b.stored("v1", "Secret", "shop", "t"))

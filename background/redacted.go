@@ -86,14 +86,13 @@ func (j job) hideText(text string) string {
 			}
 		}
 	}
-	rule := j.policy.rule(j.rule)
 	either := regexp.MustCompile(missing.String() + `|` + "`[^`]*`" + `|'[^']*'|"(?:[^"\\]|\\.)*"`)
 	return either.ReplaceAllStringFunc(text, func(part string) string {
 		if missing.MatchString(part) {
 			return part
 		}
 		inner := part[1 : len(part)-1]
-		if rule != nil && holds(rule.source, regexp.MustCompile(regexp.QuoteMeta(inner))) {
+		if holds(j.rule.source, regexp.MustCompile(regexp.QuoteMeta(inner))) {
 			return part
 		}
 		return part[:1] + "…" + part[:1]

@@ -58,7 +58,7 @@ func TestHiddenValue(t *testing.T) {
 // A permission that is missing is told in full.
 func TestPermissionTold(t *testing.T) {
 	b := start(t, settings)
-	j := job{policy: b.current.Load().policies["kyverno.io/ClusterPolicy//settings"], rule: "defaults"}
+	j := job{rule: b.rule(ruleID{"kyverno.io/ClusterPolicy//settings", "defaults"})}
 	const why = `secrets "s" is forbidden: User "kvap" cannot get resource "secrets" in API group "" in the namespace "default"`
 	if got := j.hideText(`the source cannot be read: ` + why + ` of "hunter2"`); !strings.Contains(got, why) || strings.Contains(got, "hunter2") {
 		t.Error(got)

@@ -15,38 +15,30 @@ import (
 
 // remove removes what a rule has generated for a trigger that is none any more.
 func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *interp.Request) workResult {
-	rule := j.policy.rule(j.rule)
-	if !rule.keepsInStep() {
+	if !j.rule.keepsInStep() {
 		return skipped("the rule does not keep its objects in step")
 	}
 	if !t.gone && j.stillTriggers(ctx, request) {
 		return skipped("the object is a trigger still")
 	}
-	selector := interp.TargetSelector(j.policy.Policy.Policy, j.rule, t.object)
-	removed, err := w.removeAll(ctx, w.makes(j.policy, rule), scopeOf(j.policy.Policy.Policy), labels.SelectorFromSet(selector), nil)
-	if err != nil {
-		return workResult{state: v1alpha1.GenerateFailed, err: err, message: err.Error(), resources: removed}
-	}
-	return workResult{state: v1alpha1.GenerateCompleted, resources: removed}
+	return w.removeAll(ctx, w.makes(j.rule), j.rule.policy.scope(), j.rule.selector(t.object), nil)
 }
 
 // stale removes what a policy in CEL has made for a trigger, and wants no longer for it: all
 // of it, where the object is a trigger no more. For a new object there is none.
 func (w *Worker) stale(ctx context.Context, j job, trigger map[string]any, wanted []interp.Generated) error {
-	r := j.policy.rule(j.rule)
+	r := j.rule
 	if !r.open || !r.keepsInStep() || j.request != nil && j.request.Operation != "UPDATE" {
 		return nil
 	}
-	selector := labels.SelectorFromSet(interp.TargetSelector(j.policy.Policy.Policy, j.rule, trigger))
-	_, err := w.removeAll(ctx, w.makes(j.policy, r), scopeOf(j.policy.Policy.Policy), selector, wanted)
-	return err
+	return w.removeAll(ctx, w.makes(r), r.policy.scope(), r.selector(trigger), wanted).err
 }
 
 // stillTriggers tells that the object as it is stored triggers the rule: the change
 // that was asked about was refused, or undone.
 func (j job) stillTriggers(ctx context.Context, request *interp.Request) bool {
-	for _, t := range j.policy.engine.GenerateTriggers(ctx, request) {
-		if t.Rule == j.rule {
+	for _, t := range j.rule.policy.engine.GenerateTriggers(ctx, request) {
+		if t.Rule == j.rule.name {
 			return t.Action == interp.GenerateTargets
 		}
 	}
@@ -63,8 +55,8 @@ func scopeOf(p *policy.Policy) string {
 
 // removeAll removes the objects of some kinds that a selector selects, but for those that
 // are kept, and names the first.
-func (w *Worker) removeAll(ctx context.Context, kinds []ObjectKind, namespace string, selector labels.Selector, keep []interp.Generated) ([]v1alpha1.ObjectReference, error) {
-	var removed []v1alpha1.ObjectReference
+func (w *Worker) removeAll(ctx context.Context, kinds []ObjectKind, namespace string, selector labels.Selector, keep []interp.Generated) workResult {
+	out := workResult{state: v1alpha1.GenerateCompleted}
 	var failures []error
 	for _, k := range kinds {
 		err := w.each(ctx, k, namespace, selector, func(object map[string]any) {
@@ -78,13 +70,13 @@ func (w *Worker) removeAll(ctx context.Context, kinds []ObjectKind, namespace st
 				failures = append(failures, fmt.Errorf("%s %s/%s: %w", at.Kind, at.Namespace, at.Name, explained(err)))
 				return
 			}
-			if len(removed) < mostTold {
-				removed = append(removed, at)
+			if len(out.resources) < mostTold {
+				out.resources = append(out.resources, at)
 			}
 		})
 		if err != nil {
 			failures = append(failures, explained(err))
 		}
 	}
-	return removed, joined(failures)
+	return out.failedBy(failures)
 }

@@ -17,7 +17,7 @@ type repairBackoff struct {
 
 	mu       sync.Mutex
 	versions map[v1alpha1.ObjectReference]string // that were written, without the UID
-	repairs  map[task]repairs
+	repairs  map[triggerTask]repairs
 }
 
 type repairs struct {
@@ -26,7 +26,7 @@ type repairs struct {
 }
 
 func newRepairBackoff(now func() time.Time) *repairBackoff {
-	return &repairBackoff{now: now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[task]repairs{}}
+	return &repairBackoff{now: now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[triggerTask]repairs{}}
 }
 
 // wrote remembers a version of an object.
@@ -46,7 +46,7 @@ func (p *repairBackoff) isOwn(at v1alpha1.ObjectReference, version string) bool 
 }
 
 // repaired remembers that a task had something to write.
-func (p *repairBackoff) repaired(t task) {
+func (p *repairBackoff) repaired(t triggerTask) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.repairs[t]
@@ -57,7 +57,7 @@ func (p *repairBackoff) repaired(t task) {
 }
 
 // wait is how long the next repair waits.
-func (p *repairBackoff) wait(t task) time.Duration {
+func (p *repairBackoff) wait(t triggerTask) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.repairs[t]

@@ -90,7 +90,7 @@ func (w *Worker) forget(name string) {
 
 // retried is when to do again what has failed; 0 if it has not, or too often. What no
 // GenerateRequest stands for is counted here, and told when it fails first.
-func (w *Worker) retried(t task, of v1alpha1.PolicyReference, err error) time.Duration {
+func (w *Worker) retried(t task, r *preparedRule, about v1alpha1.ObjectReference, err error) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
@@ -100,7 +100,7 @@ func (w *Worker) retried(t task, of v1alpha1.PolicyReference, err error) time.Du
 	w.tries[t]++
 	n := w.tries[t]
 	if n == 1 {
-		w.options.Tell(Notice{Policy: of, Warning: true, Reason: reasonOf(err), Note: note(t.rule, t.trigger, err.Error())})
+		w.options.Tell(Notice{Policy: r.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(r.name, about, err.Error())})
 	}
 	if n >= maxTries { // the next look at everything finds it again
 		delete(w.tries, t)
@@ -118,17 +118,16 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 	if p == nil {
 		return skipped("the policy is gone")
 	}
-	j := job{
-		policy: p, rule: r.Spec.Rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, begun: r.CreationTimestamp.Time, age: age, done: r.Status.Resources,
-	}
-	rule := p.rule(j.rule)
+	rule := p.rule(r.Spec.Rule)
 	if rule == nil || rule.changes != (r.Spec.Type == v1alpha1.MutateExisting) {
 		return skipped("the rule is gone")
 	}
-	if !w.mayMake(p, j.rule) {
+	if !w.mayMake(rule) {
 		return workResult{err: errEarly}
 	}
-	return w.work(ctx, j)
+	return w.work(ctx, job{
+		rule: rule, trigger: r.Spec.Trigger, remove: r.Spec.Delete, request: r.Spec.Request, begun: r.CreationTimestamp.Time, age: age, done: r.Status.Resources,
+	})
 }
 
 // settle keeps what became of a request: one whose work is done goes, one that

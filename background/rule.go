@@ -3,9 +3,11 @@ package background
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -13,6 +15,7 @@ import (
 // knows no more of rules than this; what a rule wants is found out by package interp.
 type preparedRule struct {
 	name    string
+	policy  *preparedPolicy
 	invalid bool
 	source  *policy.Node // as written
 	// changes tells that the rule changes objects that are there, in place of making some.
@@ -29,7 +32,7 @@ type preparedRule struct {
 	// variable is known only when it is made.
 	makes, copies []ObjectKind
 	needs         []accessNeed
-	place, asks   string // of its Deed
+	place, asks   string // of its RuleRecord
 	match         *policy.MatchBlock
 	// constraints are in the place of match for a policy in CEL. Which objects that makes
 	// nobody can tell from its text: open tells that makes, copies and needs are known from
@@ -107,8 +110,19 @@ func (h *preparedRule) read(p *policy.Policy, r *policy.Rule) {
 	h.place, h.asks = placeOf(r), asksOf(r)
 }
 
+// key tells the rule from those of all policies.
+func (h *preparedRule) key() string { return ruleKey(h.policy.key, h.name) }
+
+// id is the rule as tasks name it.
+func (h *preparedRule) id() ruleID { return ruleID{h.policy.key, h.name} }
+
+// selector selects what the rule has made; for a trigger, or for all where it is nil.
+func (h *preparedRule) selector(trigger map[string]any) labels.Selector {
+	return labels.SelectorFromSet(interp.TargetSelector(h.policy.Policy.Policy, h.name, trigger))
+}
+
 // makesObjects tells of a rule that makes objects, and has no error.
-func (h *preparedRule) makesObjects() bool { return h != nil && !h.changes && !h.invalid }
+func (h *preparedRule) makesObjects() bool { return !h.changes && !h.invalid }
 
 // keepsInStep tells of one that looks after what it has made.
 func (h *preparedRule) keepsInStep() bool { return h.makesObjects() && h.synchronize }
@@ -178,31 +192,31 @@ func (w *Worker) constrained(m *policy.MatchConstraints) []ObjectKind {
 }
 
 // makes are the kinds of objects that a rule makes, or has made.
-func (w *Worker) makes(p *preparedPolicy, r *preparedRule) []ObjectKind {
+func (w *Worker) makes(r *preparedRule) []ObjectKind {
 	if !r.open {
 		return r.makes
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.records[ruleKey(keyOf(p.Of), r.name)].Kinds
+	return w.records[r.key()].Kinds
 }
 
 // copies are the kinds of objects that a rule copies, or may copy.
-func (w *Worker) copies(p *preparedPolicy, r *preparedRule) []ObjectKind {
+func (w *Worker) copies(r *preparedRule) []ObjectKind {
 	if !r.open {
 		return r.copies
 	}
-	return w.makes(p, r)
+	return w.makes(r)
 }
 
 // needs are what a rule does with what it makes and with what it copies.
-func (w *Worker) needs(p *preparedPolicy, r *preparedRule) []accessNeed {
+func (w *Worker) needs(r *preparedRule) []accessNeed {
 	if !r.open {
 		return r.needs
 	}
 	var out []accessNeed
-	for _, k := range w.makes(p, r) {
-		out = append(out, accessNeed{k, scopeOf(p.Policy.Policy), verbsOf(r.synchronize, r.apply)})
+	for _, k := range w.makes(r) {
+		out = append(out, accessNeed{k, r.policy.scope(), verbsOf(r.synchronize, r.apply)})
 	}
 	return out
 }

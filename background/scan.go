@@ -16,31 +16,29 @@ import (
 // doScan has a rule look after what it has made, and generate for objects that were
 // there before it where it says so: as many as there is room for, from a place on. Next
 // is where to go on; the zero place is nowhere.
-func (w *Worker) doScan(ctx context.Context, p *preparedPolicy, rule string, from scanCursor) (next scanCursor, err error) {
-	r := p.rule(rule)
+func (w *Worker) doScan(ctx context.Context, r *preparedRule, from scanCursor) (next scanCursor, err error) {
 	switch {
-	case r == nil || r.invalid || r.needsRequest:
+	case r.invalid || r.needsRequest:
 		return scanCursor{}, nil
 	case r.changes:
-		return w.scanExisting(ctx, p, r, from)
+		return w.scanExisting(ctx, r, from)
 	}
 	var failures []error
 	if r.synchronize && from == (scanCursor{}) {
-		failures = append(failures, w.scanTargets(ctx, p, r))
+		failures = append(failures, w.scanTargets(ctx, r))
 	}
 	if r.existing {
-		next, err = w.scanTriggers(ctx, p, r, from)
+		next, err = w.scanTriggers(ctx, r, from)
 		failures = append(failures, err)
 	}
 	return next, errors.Join(failures...)
 }
 
 // scanTargets has the triggers of all that a rule has made done again.
-func (w *Worker) scanTargets(ctx context.Context, p *preparedPolicy, r *preparedRule) error {
-	selector := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
+func (w *Worker) scanTargets(ctx context.Context, r *preparedRule) error {
 	var failures []error
-	for _, k := range w.makes(p, r) {
-		err := w.each(ctx, k, scopeOf(p.Policy.Policy), selector, func(object map[string]any) { w.targetSeen(labelsOf(object)) })
+	for _, k := range w.makes(r) {
+		err := w.each(ctx, k, r.policy.scope(), r.selector(nil), func(object map[string]any) { w.targetSeen(labelsOf(object)) })
 		if err != nil {
 			failures = append(failures, explained(err))
 		}
@@ -50,10 +48,10 @@ func (w *Worker) scanTargets(ctx context.Context, p *preparedPolicy, r *prepared
 
 // scanTriggers generates for all objects that trigger a rule, but for those that the
 // rule itself has made: there would be more of them each time.
-func (w *Worker) scanTriggers(ctx context.Context, p *preparedPolicy, r *preparedRule, from scanCursor) (scanCursor, error) {
-	own := labels.SelectorFromSet(interp.TargetSelector(p.Policy.Policy, r.name, nil))
-	return w.eachMatched(ctx, p, r, from, func(object map[string]any) bool {
-		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(p.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
+func (w *Worker) scanTriggers(ctx context.Context, r *preparedRule, from scanCursor) (scanCursor, error) {
+	own := r.selector(nil)
+	return w.eachMatched(ctx, r, from, func(object map[string]any) bool {
+		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(r.policy.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
 			return t.Rule == r.name && t.Action == interp.GenerateTargets
 		})
 	})
@@ -61,7 +59,7 @@ func (w *Worker) scanTriggers(ctx context.Context, p *preparedPolicy, r *prepare
 
 // eachMatched has the work of a rule done for each object of the kinds that it matches
 // which triggers it, as long as not too much waits. Next is where to go on then.
-func (w *Worker) eachMatched(ctx context.Context, p *preparedPolicy, r *preparedRule, from scanCursor, triggers func(map[string]any) bool) (next scanCursor, err error) {
+func (w *Worker) eachMatched(ctx context.Context, r *preparedRule, from scanCursor, triggers func(map[string]any) bool) (next scanCursor, err error) {
 	var failures []error
 	for _, k := range w.kindsFrom(r, from) {
 		at := scanCursor{kind: k}
@@ -72,14 +70,14 @@ func (w *Worker) eachMatched(ctx context.Context, p *preparedPolicy, r *prepared
 			if w.queue.Len() >= w.options.Waiting {
 				return at, errors.Join(failures...)
 			}
-			page, following, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, scopeOf(p.Policy.Policy), labels.Everything(), at.from)
+			page, following, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, r.policy.scope(), labels.Everything(), at.from)
 			if err != nil {
 				failures = append(failures, fmt.Errorf("existing objects: %w", explained(err)))
 				break
 			}
 			for _, object := range page {
 				if !w.leftOut(object) && triggers(object) {
-					w.queue.Add(task{policy: keyOf(p.Of), rule: r.name, trigger: referenceOf(object)})
+					w.queue.Add(triggerTask{r.id(), referenceOf(object)})
 				}
 			}
 			at.from = following

@@ -22,8 +22,7 @@ func TestPages(t *testing.T) {
 	for range 100 {
 		most = max(most, b.queue.Len())
 		if b.queue.Len() == 0 {
-			p := b.current.Load().policies["kyverno.io/ClusterPolicy//copies"]
-			next, err := b.doScan(t.Context(), p, "secret", from[len(from)-1])
+			next, err := b.doScan(t.Context(), b.rule(ruleID{"kyverno.io/ClusterPolicy//copies", "secret"}), from[len(from)-1])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,7 +18,7 @@ func (b *bench) drain() {
 			return
 		}
 		t, _ := b.queue.Get()
-		b.do(b.t.Context(), t)
+		t.do(b.t.Context(), b.Worker)
 		b.queue.Done(t)
 	}
 	b.t.Fatal("the work has no end")
@@ -150,7 +150,7 @@ func TestSourceGoesMeanwhile(t *testing.T) {
 			goes := func() {
 				gone := b.stored("v1", "Secret", "default", "s")
 				delete(b.cluster.objects, b.cluster.keyOf(gone))
-				b.do(t.Context(), task{source: true, policy: "kyverno.io/ClusterPolicy//copies", rule: "secret", trigger: referenceOf(gone)})
+				sourceTask{ruleID{"kyverno.io/ClusterPolicy//copies", "secret"}, referenceOf(gone)}.do(t.Context(), b.Worker)
 			}
 			if before == "label" {
 				b.cluster.beforeLabel = goes
@@ -200,7 +200,7 @@ func TestForgedTrigger(t *testing.T) {
 // Who changes an object again and again is answered later and later.
 func TestPace(t *testing.T) {
 	b := start(t, settings)
-	work := task{policy: "p", rule: "r"}
+	work := triggerTask{ruleID: ruleID{"p", "r"}}
 	var waits []time.Duration
 	for range 6 {
 		waits = append(waits, b.backoff.wait(work))

@@ -26,7 +26,7 @@ type foundTrigger struct {
 // server did not send is told.
 func (w *Worker) dismissed(j job, t foundTrigger) workResult {
 	if t.forged {
-		w.options.Tell(Notice{Policy: j.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule, j.trigger, t.why)})
+		w.options.Tell(Notice{Policy: j.rule.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule.name, j.trigger, t.why)})
 	}
 	return skipped(t.why)
 }

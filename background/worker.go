@@ -19,8 +19,7 @@ import (
 type Options struct {
 	Cluster  Cluster
 	Requests Requests
-	// Ledger is where it is written down what rules make; by default it ends with the
-	// process.
+	// Records keep what rules make; by default they end with the process.
 	Records RecordStore
 	// World is what rules look things up in.
 	World interp.World
@@ -137,10 +136,10 @@ func (w *Worker) Set(set PolicySet) {
 // changed has everything done that new policies want.
 func (w *Worker) changed(before, next *policySnapshot) {
 	w.watch()
-	w.queue.Add(task{ledger: true})
+	w.queue.Add(recordsTask{})
 	for key, p := range next.policies {
 		if next.isNew(key, before) {
-			w.scanAll(key, p, false)
+			w.scanAll(p, false)
 		}
 	}
 }
@@ -155,25 +154,12 @@ func (w *Worker) watch() {
 }
 
 // scanAll has the objects of each rule looked at, again or for the first time.
-func (w *Worker) scanAll(key string, p *preparedPolicy, again bool) {
+func (w *Worker) scanAll(p *preparedPolicy, again bool) {
 	for _, r := range p.rules {
 		if !r.invalid && !(again && r.onceOnly) {
-			w.queue.Add(task{scan: true, policy: key, rule: r.name})
+			w.queue.Add(scanTask{ruleID: r.id()})
 		}
 	}
-}
-
-// A task is what stands in the queue. One that is none of the others is what a rule
-// wants for a trigger that is there.
-type task struct {
-	request string     // the name of a GenerateRequest
-	ledger  bool       // what is written down of what rules make
-	scan    bool       // the objects that a rule is about
-	from    scanCursor // where to go on with them
-	source  bool       // the trigger is a source that is gone
-	policy  string     // keyOf
-	rule    string
-	trigger v1alpha1.ObjectReference
 }
 
 // ruleKey tells rules apart.
@@ -190,7 +176,7 @@ func what(policy, rule string, t v1alpha1.ObjectReference) string {
 
 // Request has a GenerateRequest carried out. Who calls it for one that is done, or
 // is in the queue, does no harm.
-func (w *Worker) Request(name string) { w.queue.Add(task{request: name}) }
+func (w *Worker) Request(name string) { w.queue.Add(requestTask(name)) }
 
 // Run works until the context ends, once there are policies.
 func (w *Worker) Run(ctx context.Context) error {
@@ -212,8 +198,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		case <-time.After(w.options.Every):
 			w.backoff.forget()
-			for key, p := range w.current.Load().policies {
-				w.scanAll(key, p, true)
+			for _, p := range w.current.Load().policies {
+				w.scanAll(p, true)
 			}
 		}
 	}
@@ -244,59 +230,15 @@ func (w *Worker) next(ctx context.Context) bool {
 		return false
 	}
 	timeout := w.options.Timeout
-	if t.scan {
+	if _, scans := t.(scanTask); scans {
 		timeout = w.options.ScanTimeout
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if again := w.do(limited, t); again > 0 {
+	if again := t.do(limited, w); again > 0 {
 		w.queue.AddAfter(t, again)
 	}
 	return true
-}
-
-// do does a task and tells when to do it again; 0 is never.
-func (w *Worker) do(ctx context.Context, t task) (again time.Duration) {
-	if t.request != "" {
-		return w.doRequest(ctx, t.request)
-	}
-	if t.ledger {
-		return w.recordsAgain(w.doRecords(ctx))
-	}
-	p := w.current.Load().policies[t.policy]
-	if p == nil || p.rule(t.rule) == nil {
-		return 0
-	}
-	switch {
-	case t.scan:
-		return w.goOn(ctx, t, p)
-	case t.source:
-		return w.retried(t, p.Of, w.doSource(ctx, p, t.rule, t.trigger))
-	}
-	if !w.mayMake(p, t.rule) {
-		return firstLook
-	}
-	out, ok := w.inTurn(what(t.policy, t.rule, t.trigger), func() workResult {
-		return w.work(ctx, job{policy: p, rule: t.rule, trigger: t.trigger})
-	})
-	if !ok {
-		return turnWait
-	}
-	if len(out.resources) > 0 && !p.rule(t.rule).changes { // which paces itself
-		w.backoff.repaired(t)
-	}
-	return w.retried(t, p.Of, out.err)
-}
-
-// goOn looks at more of the objects that a rule is about.
-func (w *Worker) goOn(ctx context.Context, t task, p *preparedPolicy) (again time.Duration) {
-	next, err := w.doScan(ctx, p, t.rule, t.from)
-	if next != (scanCursor{}) {
-		following := t
-		following.from = next
-		w.queue.AddAfter(following, firstWait)
-	}
-	return w.retried(t, p.Of, err)
 }
 
 // inTurn works at a rule and trigger when nobody else does.
@@ -330,8 +272,7 @@ func (w *Worker) worksAt(rule, besides string) bool {
 
 // A job is a piece of work.
 type job struct {
-	policy  *preparedPolicy
-	rule    string
+	rule    *preparedRule
 	trigger v1alpha1.ObjectReference
 	remove  bool
 	request *v1alpha1.CapturedRequest  // nil where no request has started it
@@ -342,7 +283,7 @@ type job struct {
 
 // work does what the rule of a job is for.
 func (w *Worker) work(ctx context.Context, j job) workResult {
-	if r := j.policy.rule(j.rule); r != nil && r.changes {
+	if j.rule.changes {
 		return w.mutateExisting(ctx, j)
 	}
 	return w.generate(ctx, j)
@@ -359,6 +300,15 @@ type workResult struct {
 // errEarly is a failure that time may mend: the request that has started the work is
 // not through yet. It is not told.
 var errEarly = errors.New("the object is not stored yet")
+
+// failedBy is the result with what failed; as it is where nothing did.
+func (r workResult) failedBy(failures []error) workResult {
+	if len(failures) > 0 {
+		r.state, r.err = v1alpha1.GenerateFailed, joined(failures)
+		r.message = r.err.Error()
+	}
+	return r
+}
 
 func failed(err error) workResult {
 	return workResult{state: v1alpha1.GenerateFailed, err: err, message: err.Error()}
