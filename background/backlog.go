@@ -52,7 +52,7 @@ func (r *Backlog) Take(ctx context.Context, one *v1alpha1.GenerateRequest) error
 			r.Counted(n)
 		}
 	}
-	bytes := failingOf(one).bytes
+	bytes := failedRequestOf(one).bytes
 	switch {
 	case r.n >= maxWaiting:
 		return fmt.Errorf("%w: %d GenerateRequests, of at most %d", ErrNoRoom, r.n, maxWaiting)

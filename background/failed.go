@@ -28,7 +28,7 @@ const (
 // reasonDropped is the reason of a notice about work that is not tried any more.
 const reasonDropped = "BackgroundDropped"
 
-// A failedRequest is a GenerateRequest one whose work has failed.
+// A failedRequest is a GenerateRequest whose work has failed.
 type failedRequest struct {
 	request *v1alpha1.GenerateRequest // only as much as tells which it is
 	rule    string                    // ruleKey
@@ -37,7 +37,7 @@ type failedRequest struct {
 	givenUp bool
 }
 
-func failingOf(r *v1alpha1.GenerateRequest) failedRequest {
+func failedRequestOf(r *v1alpha1.GenerateRequest) failedRequest {
 	out := failedRequest{
 		request: &v1alpha1.GenerateRequest{
 			ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name, UID: r.UID},
@@ -55,10 +55,10 @@ func failingOf(r *v1alpha1.GenerateRequest) failedRequest {
 	return out
 }
 
-// stay keeps a request whose work has failed, if there is room for it, and tells when
-// to look at it again: when it is tried, or, if it was given up, when it goes.
-func (w *Worker) stay(ctx context.Context, r *v1alpha1.GenerateRequest, now time.Time) (again time.Duration) {
-	one := failingOf(r)
+// keepFailedRequest keeps a request whose work has failed, if there is room for it, and tells
+// when to look at it again: when it is tried, or, if it was given up, when it goes.
+func (w *Worker) keepFailedRequest(ctx context.Context, r *v1alpha1.GenerateRequest, now time.Time) (again time.Duration) {
+	one := failedRequestOf(r)
 	end := one.made.Add(keepFailed)
 	if one.givenUp && !now.Before(end) {
 		if err := w.drop(ctx, one, fmt.Sprintf("its work was given up and it has been kept for %v", keepFailed)); err != nil {
@@ -67,7 +67,7 @@ func (w *Worker) stay(ctx context.Context, r *v1alpha1.GenerateRequest, now time
 		return 0
 	}
 	w.mu.Lock()
-	w.failing[r.Name] = one
+	w.failedRequests[r.Name] = one
 	if one.givenUp {
 		delete(w.known, r.Name)
 	}
@@ -86,9 +86,9 @@ func (w *Worker) stay(ctx context.Context, r *v1alpha1.GenerateRequest, now time
 // excess are the failing requests for which there is no room: first those that were
 // given up, and of them the oldest.
 func (w *Worker) excess() (out []failedRequest) {
-	count, all, bytes := map[string]int{}, len(w.failing), 0
+	count, all, bytes := map[string]int{}, len(w.failedRequests), 0
 	var list []failedRequest
-	for _, one := range w.failing {
+	for _, one := range w.failedRequests {
 		list = append(list, one)
 		count[one.rule]++
 		bytes += one.bytes

@@ -58,7 +58,7 @@ func TestFailingBytes(t *testing.T) {
 			r.Status.State = v1alpha1.GenerateFailed
 		}
 		b.requests[r.Name] = r
-		b.stay(t.Context(), r, b.now)
+		b.keepFailedRequest(t.Context(), r, b.now)
 	}
 	for name := range b.requests {
 		names = append(names, name)
@@ -102,7 +102,7 @@ func TestFailedGoes(t *testing.T) {
 		}
 		b.now = b.now.Add(time.Hour)
 	}
-	if again := b.doRequest(t.Context(), name); again != 0 || len(b.requests)+len(b.failing)+len(b.known) != 0 || b.dropped() != 1 {
+	if again := b.doRequest(t.Context(), name); again != 0 || len(b.requests)+len(b.failedRequests)+len(b.known) != 0 || b.dropped() != 1 {
 		t.Errorf("again after %v: %v, told %v", again, b.requests, b.told)
 	}
 }

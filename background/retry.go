@@ -43,7 +43,7 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	}
 	now := w.options.Now()
 	if r.Status.State == v1alpha1.GenerateFailed {
-		return w.stay(ctx, r, now)
+		return w.keepFailedRequest(ctx, r, now)
 	}
 	if next := r.Status.NextRetry; next != nil && next.After(now) {
 		return min(next.Sub(now), longestWait) // whatever the clock of its writer said
@@ -61,7 +61,7 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 		return firstWait
 	}
 	if out.state == v1alpha1.GenerateFailed {
-		return w.stay(ctx, r, now)
+		return w.keepFailedRequest(ctx, r, now)
 	}
 	w.forget(name)
 	return 0
@@ -85,7 +85,7 @@ func (w *Worker) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.known, name)
-	delete(w.failing, name)
+	delete(w.failedRequests, name)
 }
 
 // retried is when to do again what has failed; 0 if it has not, or too often. What no

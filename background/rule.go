@@ -48,9 +48,9 @@ const anyPlace = "any"
 func preparedRules(p *policy.Policy) []*preparedRule {
 	switch {
 	case p.Generating != nil:
-		return []*preparedRule{heldGenerating(p)}
+		return []*preparedRule{preparedGenerating(p)}
 	case p.Mutating != nil && p.Mutating.Existing:
-		return []*preparedRule{heldMutating(p)}
+		return []*preparedRule{preparedMutating(p)}
 	}
 	user := asksUser(p)
 	var out []*preparedRule
@@ -68,8 +68,8 @@ func preparedRules(p *policy.Policy) []*preparedRule {
 	return out
 }
 
-// heldGenerating is a GeneratingPolicy, which is one rule with its name.
-func heldGenerating(p *policy.Policy) *preparedRule {
+// preparedGenerating is a GeneratingPolicy, which is one rule with its name.
+func preparedGenerating(p *policy.Policy) *preparedRule {
 	g := p.Generating
 	return &preparedRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, constraints: g.MatchConstraints,
@@ -79,10 +79,10 @@ func heldGenerating(p *policy.Policy) *preparedRule {
 	}
 }
 
-// heldMutating is a MutatingPolicy that changes existing objects, which is one rule with its
+// preparedMutating is a MutatingPolicy that changes existing objects, which is one rule with its
 // name. Where an expression finds these, the objects that it matches trigger it when it is
 // new, and not each hour; else those that are targets are changed themselves.
-func heldMutating(p *policy.Policy) *preparedRule {
+func preparedMutating(p *policy.Policy) *preparedRule {
 	m := p.Mutating
 	return &preparedRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, changes: true, existing: true,
@@ -90,58 +90,58 @@ func heldMutating(p *policy.Policy) *preparedRule {
 	}
 }
 
-func (h *preparedRule) read(p *policy.Policy, r *policy.Rule) {
-	g := r.Generate
+func (r *preparedRule) read(p *policy.Policy, rule *policy.Rule) {
+	g := rule.Generate
 	if g == nil {
-		h.changes, h.existing = true, p.MutateExisting
-		if r.Mutate.OnPolicyUpdate != nil {
-			h.existing = *r.Mutate.OnPolicyUpdate
+		r.changes, r.existing = true, p.MutateExisting
+		if rule.Mutate.OnPolicyUpdate != nil {
+			r.existing = *rule.Mutate.OnPolicyUpdate
 		}
 		return
 	}
-	h.existing = p.GenerateExisting
+	r.existing = p.GenerateExisting
 	if g.Existing != nil {
-		h.existing = *g.Existing
+		r.existing = *g.Existing
 	}
-	h.synchronize, h.goes = g.Synchronize, g.Synchronize && !g.Orphans()
-	h.makesOfDeleted = slices.ContainsFunc(filtersOf(r.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, "DELETE") })
-	h.makes, h.copies = kindsOf(g), sourceKinds(g)
-	h.needs = needsOf(g, p.ServerSideApply)
-	h.place, h.asks = placeOf(r), asksOf(r)
+	r.synchronize, r.goes = g.Synchronize, g.Synchronize && !g.Orphans()
+	r.makesOfDeleted = slices.ContainsFunc(filtersOf(rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, "DELETE") })
+	r.makes, r.copies = kindsOf(g), sourceKinds(g)
+	r.needs = needsOf(g, p.ServerSideApply)
+	r.place, r.asks = placeOf(rule), asksOf(rule)
 }
 
 // key tells the rule from those of all policies.
-func (h *preparedRule) key() string { return ruleKey(h.policy.key, h.name) }
+func (r *preparedRule) key() string { return ruleKey(r.policy.key, r.name) }
 
 // id is the rule as tasks name it.
-func (h *preparedRule) id() ruleID { return ruleID{h.policy.key, h.name} }
+func (r *preparedRule) id() ruleID { return ruleID{r.policy.key, r.name} }
 
 // selector selects what the rule has made; for a trigger, or for all where it is nil.
-func (h *preparedRule) selector(trigger map[string]any) labels.Selector {
-	return labels.SelectorFromSet(interp.TargetSelector(h.policy.Policy.Policy, h.name, trigger))
+func (r *preparedRule) selector(trigger map[string]any) labels.Selector {
+	return labels.SelectorFromSet(interp.TargetSelector(r.policy.Policy.Policy, r.name, trigger))
 }
 
 // makesObjects tells of a rule that makes objects, and has no error.
-func (h *preparedRule) makesObjects() bool { return !h.changes && !h.invalid }
+func (r *preparedRule) makesObjects() bool { return !r.changes && !r.invalid }
 
 // keepsInStep tells of one that looks after what it has made.
-func (h *preparedRule) keepsInStep() bool { return h.makesObjects() && h.synchronize }
+func (r *preparedRule) keepsInStep() bool { return r.makesObjects() && r.synchronize }
 
 // goesWithTrigger tells of a rule whose objects are removed with their trigger. What it
 // made while finalizers hold that would be left: it is asked about no other deletion.
-func (h *preparedRule) goesWithTrigger() bool { return h.keepsInStep() && !h.makesOfDeleted }
+func (r *preparedRule) goesWithTrigger() bool { return r.keepsInStep() && !r.makesOfDeleted }
 
 // namesKind tells that a rule may be about an object, as far as its kind says. Whoever
 // writes labels says of what kind a trigger is; looking for what the rule is not about would
 // be work for nothing.
-func (h *preparedRule) namesKind(at v1alpha1.ObjectReference) bool {
+func (r *preparedRule) namesKind(at v1alpha1.ObjectReference) bool {
 	kind := schema.FromAPIVersionAndKind(at.APIVersion, at.Kind)
-	if h.constraints != nil { // which name resources
-		return slices.ContainsFunc(h.constraints.Rules, func(r policy.ResourceRule) bool {
-			return slices.Contains(r.Groups, "*") || slices.Contains(r.Groups, kind.Group)
+	if r.constraints != nil { // which name resources
+		return slices.ContainsFunc(r.constraints.Rules, func(c policy.ResourceRule) bool {
+			return slices.Contains(c.Groups, "*") || slices.Contains(c.Groups, kind.Group)
 		})
 	}
-	return slices.ContainsFunc(filtersOf(h.match), func(f *policy.Filter) bool {
+	return slices.ContainsFunc(filtersOf(r.match), func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
 			k, ok := policy.ParseKind(text.Value)
 			return ok && policy.Wildcard(k.Group, kind.Group) && policy.Wildcard(k.Kind, kind.Kind)

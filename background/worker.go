@@ -105,7 +105,7 @@ type Worker struct {
 	toldOf          map[string]string        // failures about records that were told, by ruleKey
 	unwatched       map[Watched]bool         // what cannot be watched, and was told of
 	requestWatchErr error                    // why GenerateRequests cannot be watched
-	failing         map[string]failedRequest // GenerateRequests whose work has failed, by name
+	failedRequests  map[string]failedRequest // GenerateRequests whose work has failed, by name
 }
 
 // New makes a worker that has no policies yet and does nothing.
@@ -114,7 +114,7 @@ func New(o Options) *Worker {
 	return &Worker{
 		options: o, queue: workqueue.NewTypedDelayingQueue[task](), backoff: newRepairBackoff(o.Now), begun: make(chan struct{}),
 		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unwatched: map[Watched]bool{},
-		failing: map[string]failedRequest{},
+		failedRequests: map[string]failedRequest{},
 	}
 }
 

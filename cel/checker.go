@@ -23,7 +23,7 @@ func (c Checker) Settle(v Value) Value {
 	}
 	w := checked{Checker: c}
 	for _, r := range c.Roots {
-		w.bound = append(w.bound, seen{name: r.Name, typed: typed{r.Shape, "."}})
+		w.bound = append(w.bound, typedVariable{name: r.Name, typed: typed{r.Shape, "."}})
 	}
 	return Value{w.node(v.n)}
 }
@@ -50,15 +50,15 @@ func (t typed) elem() typed {
 	return typed{t.shape.Elem(), t.place + "[]"}
 }
 
-// seen is a variable of known type.
-type seen struct {
+// typedVariable is a variable of known type.
+type typedVariable struct {
 	name string
 	typed
 }
 
 type checked struct {
 	Checker
-	bound []seen // the inner ones last
+	bound []typedVariable // the inner ones last
 }
 
 func (c checked) node(n *node) *node {
@@ -86,7 +86,7 @@ func (c checked) inside(n *node) checked {
 	elem := c.typeOf(n.args[0]).elem()
 	c.bound = slices.Clip(c.bound)
 	for i, x := range n.vars {
-		b := seen{name: x, typed: elem}
+		b := typedVariable{name: x, typed: elem}
 		if len(n.vars) == 2 && i == 0 { // an index or a key
 			b.typed = typed{}
 		}

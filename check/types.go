@@ -63,8 +63,8 @@ func names(kinds []schema.GVK) []string {
 	return slices.Compact(out)
 }
 
-// seen is what was found in an expression for any of the kinds.
-type seen struct {
+// expressionFindings is what was found in an expression for any of the kinds.
+type expressionFindings struct {
 	problems []problemSeen
 	misses   []missSeen
 	hits     []apiserver.LineColumn
@@ -72,10 +72,10 @@ type seen struct {
 }
 
 // perKind checks the expressions for each kind, and joins what is the same for several.
-func (s *anyPolicy) perKind(kinds []schema.GVK, types *apiserver.RuntimeTypes, refused map[string]bool) map[string]*seen {
-	all := map[string]*seen{}
+func (s *anyPolicy) perKind(kinds []schema.GVK, types *apiserver.RuntimeTypes, refused map[string]bool) map[string]*expressionFindings {
+	all := map[string]*expressionFindings{}
 	for _, e := range s.expressions {
-		all[e.field] = &seen{}
+		all[e.field] = &expressionFindings{}
 	}
 	if len(kinds) == 0 {
 		kinds = []schema.GVK{{}} // params and the request have types all the same
@@ -112,7 +112,7 @@ func with(list []schema.GVK, k schema.GVK) []schema.GVK {
 	return append(list, k)
 }
 
-func (s *seen) add(c apiserver.Checked, kind schema.GVK) {
+func (s *expressionFindings) add(c apiserver.Checked, kind schema.GVK) {
 	for _, p := range c.Problems {
 		i := slices.IndexFunc(s.problems, func(q problemSeen) bool { return q.Alike(p) })
 		if i < 0 {

@@ -17,7 +17,7 @@ func TestComplaints(t *testing.T) {
 	refused := &passResult{failed: map[string]error{"kvap-pods-deny": errors.New("may not be deleted")}, fallback: errors.New("no answer")}
 	p := &reconciler{}
 	for _, o := range []*passResult{refused, refused, {}, refused} {
-		p.complain(ctx, o)
+		p.logFailures(ctx, o)
 	}
 	if len(said) != 4 {
 		t.Fatalf("%d complaints: %s", len(said), said)

@@ -101,9 +101,9 @@ func ignoredFor(p *policy.Policy, ignored []*exception) []v1alpha1.IgnoredExcept
 	return out
 }
 
-// tellIgnored makes an event of each exception that names the policy, does not count,
+// sendIgnored makes an event of each exception that names the policy, does not count,
 // and was not known before.
-func (s *statusWriter) tellIgnored(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, ignored []v1alpha1.IgnoredException) {
+func (s *statusWriter) sendIgnored(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, ignored []v1alpha1.IgnoredException) {
 	for _, e := range ignored {
 		if have == nil || !slices.Contains(have.Status.IgnoredExceptions, e) {
 			s.events(ref, true, "ExceptionIgnored", fmt.Sprintf("the PolicyException %s/%s does not count: %s", e.Namespace, e.Name, e.Reason))

@@ -24,7 +24,7 @@ func TestStatusesWaitForPolicies(t *testing.T) {
 	l := &policyLister{client: c, mode: "enforce"}
 	p := &reconciler{policies: l, now: func() time.Time { return now }}
 	shelfOf(t, l)
-	if p.postpone(t.Context()) {
+	if p.delaysStatuses(t.Context()) {
 		t.Error("nothing has changed, and statuses wait")
 	}
 	o := object(t, "")
@@ -32,18 +32,18 @@ func TestStatusesWaitForPolicies(t *testing.T) {
 	if err := c.Create(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if !p.postpone(t.Context()) {
+	if !p.delaysStatuses(t.Context()) {
 		t.Error("a policy has come, and statuses do not wait")
 	}
 	now = now.Add(longestSilence)
-	if p.postpone(t.Context()) {
+	if p.delaysStatuses(t.Context()) {
 		t.Error("statuses wait for ever")
 	}
 	shelfOf(t, l)
 	if err := c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if !p.postpone(t.Context()) {
+	if !p.delaysStatuses(t.Context()) {
 		t.Error("a policy has gone, and statuses do not wait")
 	}
 }

@@ -30,28 +30,28 @@ type reconciler struct {
 	mutations bool
 
 	// What reads, which a follower does as well.
-	watcher  *watcher
-	outages  *outages
-	policies *policyLister
-	types    *clusterTypes
-	compiler *compiler
-	statuses *statusWriter
-	reports  *reports
-	metrics  *metrics
-	step     func(Step)
-	now      func() time.Time
-	changed  func() // asks for another pass
-	begun    *atomic.Bool
-	mute     *atomic.Pointer[error] // why the webhook answers nobody
+	watcher    *watcher
+	outages    *outages
+	policies   *policyLister
+	types      *clusterTypes
+	compiler   *compiler
+	statuses   *statusWriter
+	reports    *reports
+	metrics    *metrics
+	step       func(Step)
+	now        func() time.Time
+	changed    func() // asks for another pass
+	begun      *atomic.Bool
+	webhookErr *atomic.Pointer[error] // why the webhook answers nobody
 
 	// What is known of the cluster while this replica leads.
-	handover *handover
-	params   *paramSync
-	webhooks *webhooks
-	canary   *canary
-	said     map[string]string // what the last pass could not do
-	late     lateBackoff
-	silent   time.Time // since when statuses are postponed; zero where they are not
+	handover     *handover
+	params       *paramSync
+	webhooks     *webhooks
+	canary       *canary
+	logged       map[string]string // what the last pass could not do
+	late         lateBackoff
+	delayedSince time.Time // since when statuses are postponed; zero where they are not
 }
 
 // errNotInstalled is a cluster without the definitions of kvap's own kinds.
@@ -103,10 +103,10 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if r.mute.Load() == nil {
+	if r.webhookErr.Load() == nil {
 		r.begun.Store(true)
 	}
-	if r.postpone(ctx) {
+	if r.delaysStatuses(ctx) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
 	r.step(StepStatus)
@@ -186,9 +186,9 @@ func (r *reconciler) bring(ctx context.Context, in policyList, out *passResult) 
 	out.judges, out.parts, out.servers = r.canary.judges(done.live), r.canary.parts, r.canary.servers
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again {
-		onTheWay = r.letGo(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
+		onTheWay = r.narrow(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
 	}
-	r.complain(ctx, out)
+	r.logFailures(ctx, out)
 	out.problems = r.webhooks.problems
 	if out.fallback == nil && !remaining.Empty() && r.webhooks.absent() {
 		out.fallback = errNoFallback
@@ -197,9 +197,9 @@ func (r *reconciler) bring(ctx context.Context, in policyList, out *passResult) 
 	return again || out.fallback != nil || out.params != nil, onTheWay, nil
 }
 
-// complain logs what a pass could not do and no status need tell, as where the policy is
+// logFailures logs what a pass could not do and no status need tell, as where the policy is
 // gone: once, until it changes.
-func (r *reconciler) complain(ctx context.Context, out *passResult) {
+func (r *reconciler) logFailures(ctx context.Context, out *passResult) {
 	what := map[string]error{"the webhook": out.fallback, "params": out.params}
 	for name, err := range out.failed {
 		what["the native policy "+name] = err
@@ -207,12 +207,12 @@ func (r *reconciler) complain(ctx context.Context, out *passResult) {
 	said := map[string]string{}
 	for _, about := range slices.Sorted(maps.Keys(what)) {
 		if err := what[about]; err != nil {
-			if said[about] = err.Error(); r.said[about] != said[about] {
+			if said[about] = err.Error(); r.logged[about] != said[about] {
 				log.FromContext(ctx).Error(err, about)
 			}
 		}
 	}
-	r.said = said
+	r.logged = said
 }
 
 // resolve finds the ConfigMaps that rules read, makes params of them, and finds who judges
@@ -254,11 +254,11 @@ func (r *reconciler) namespacesFor(ctx context.Context, natives []compiledPolicy
 	return r.watcher.namespaces(ctx)
 }
 
-// letGo is what comes after all native policies are seen as they are wanted: the params
+// narrow is what comes after all native policies are seen as they are wanted: the params
 // that no rule reads go, but for those that are read still by what could not be handed over,
 // and the webhook serves only what remains, once no request can be on its way to it that went
 // past the native policies before.
-func (r *reconciler) letGo(ctx context.Context, refs, still []configMapRef, remaining Remaining, out *passResult) (onTheWay time.Duration) {
+func (r *reconciler) narrow(ctx context.Context, refs, still []configMapRef, remaining Remaining, out *passResult) (onTheWay time.Duration) {
 	if err := r.params.clean(ctx, refs, still, out.found); err != nil {
 		out.params = err
 	}
@@ -276,20 +276,20 @@ func (r *reconciler) letGo(ctx context.Context, refs, still []configMapRef, rema
 // longestSilence is how long statuses wait at most for policies to come to rest.
 const longestSilence = 10 * time.Second
 
-// postpone tells that policies have changed during the pass, so that another follows at
+// delaysStatuses tells that policies have changed during the pass, so that another follows at
 // once: the statuses wait for that, as what they would say is about to change.
-func (r *reconciler) postpone(ctx context.Context) bool {
+func (r *reconciler) delaysStatuses(ctx context.Context) bool {
 	if !r.policies.isOutdated(ctx) {
-		r.silent = time.Time{}
+		r.delayedSince = time.Time{}
 		return false
 	}
-	if r.silent.IsZero() {
-		r.silent = r.now()
+	if r.delayedSince.IsZero() {
+		r.delayedSince = r.now()
 	}
-	if r.now().Sub(r.silent) < longestSilence {
+	if r.now().Sub(r.delayedSince) < longestSilence {
 		return true
 	}
-	r.silent = time.Time{}
+	r.delayedSince = time.Time{}
 	return false
 }
 

@@ -60,15 +60,15 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, chan
 	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &reconciler{
 		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.step(),
-		watcher:  &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
-		policies: &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
-		types:    &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
-		compiler: &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
-		changed:  changed,
-		outages:  outages,
-		begun:    &atomic.Bool{},
-		mute:     &atomic.Pointer[error]{},
-		reports:  &reports{exclude: options.ExcludeNamespaces},
+		watcher:    &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
+		policies:   &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
+		types:      &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
+		compiler:   &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
+		changed:    changed,
+		outages:    outages,
+		begun:      &atomic.Bool{},
+		webhookErr: &atomic.Pointer[error]{},
+		reports:    &reports{exclude: options.ExcludeNamespaces},
 	}
 	p.forget()
 	return p, nil
@@ -91,7 +91,7 @@ func (r *reconciler) forget() {
 		owner:   owner{direct: w.direct, name: r.options.WebhookOwner},
 		reached: r.canary.reached,
 	}
-	r.reports.last, r.said, r.silent = nil, nil, time.Time{}
+	r.reports.last, r.logged, r.delayedSince = nil, nil, time.Time{}
 	r.metrics.forget()
 }
 
@@ -166,10 +166,10 @@ func (r *reconciler) listen(ctx context.Context) error {
 // answering notes whether the webhook answers, or why it does not.
 func (r *reconciler) answering(err error) {
 	if err != nil {
-		r.mute.Store(&err)
+		r.webhookErr.Store(&err)
 		return
 	}
-	r.mute.Store(nil)
+	r.webhookErr.Store(nil)
 	r.begun.Store(true)
 }
 
@@ -177,7 +177,7 @@ func (r *reconciler) answering(err error) {
 // that may not read what it needs answers nobody, so nobody should be sent to it; one that
 // has answered goes on with what it has.
 func (r *reconciler) ready(*http.Request) error {
-	switch why := r.mute.Load(); {
+	switch why := r.webhookErr.Load(); {
 	case r.begun.Load():
 		return nil
 	case why != nil:

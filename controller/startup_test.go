@@ -70,7 +70,7 @@ func TestReadyOnceItJudges(t *testing.T) {
 // A webhook that may not read what its rules need answers nobody, so it is not ready, also
 // where the native policies are in force; once it has answered it is.
 func TestNotReadyWithoutRights(t *testing.T) {
-	p := &reconciler{begun: &atomic.Bool{}, mute: &atomic.Pointer[error]{}}
+	p := &reconciler{begun: &atomic.Bool{}, webhookErr: &atomic.Pointer[error]{}}
 	w := &webhooks{fallback: refusing{}, client: broken{}, answering: p.answering}
 	if err := w.serve(t.Context(), Remaining{}); !errors.Is(err, errBroken) {
 		t.Fatal(err)

@@ -50,11 +50,11 @@ type passResult struct {
 	// unheard are kinds of policies whose changes are not heard, and why.
 	unheard map[apischema.GroupKind]error
 
-	warnings map[string]checked // by object, once they were asked for
+	warnings map[string]typeChecks // by object, once they were asked for
 }
 
-// checked are the warnings of one object.
-type checked struct {
+// typeChecks are the warnings of one object.
+type typeChecks struct {
 	byRule map[string][]v1alpha1.RuleWarning
 	done   bool
 }
@@ -165,7 +165,7 @@ func (o *passResult) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleW
 			c.byRule, c.done = typeWarnings(have, o.schemas)
 		}
 		if o.warnings == nil {
-			o.warnings = map[string]checked{}
+			o.warnings = map[string]typeChecks{}
 		}
 		o.warnings[object] = c
 	}

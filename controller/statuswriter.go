@@ -64,7 +64,7 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 		}
 	}
 	failed := each(changed, func(o client.Object) error {
-		return s.one(ctx, before[o.GetName()], o.(*v1alpha1.PolicyTranslation))
+		return s.writeOne(ctx, before[o.GetName()], o.(*v1alpha1.PolicyTranslation))
 	})
 	for name, err := range each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }) {
 		failed[name] = err
@@ -113,9 +113,9 @@ func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation) []v1alph
 	return out
 }
 
-// one writes a PolicyTranslation, its status, and events where it has become ready
+// writeOne writes a PolicyTranslation, its status, and events where it has become ready
 // or has ceased to be.
-func (s *statusWriter) one(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
+func (s *statusWriter) writeOne(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
 	status := want.Status
 	if have == nil || have.Spec != want.Spec {
 		want.Status = v1alpha1.PolicyTranslationStatus{}
@@ -131,12 +131,12 @@ func (s *statusWriter) one(ctx context.Context, have, want *v1alpha1.PolicyTrans
 	if err := s.client.Status().Patch(ctx, want, client.RawPatch(types.MergePatchType, data), client.FieldOwner(Manager)); err != nil {
 		return err
 	}
-	s.tell(have, want.Spec.Source, status)
-	s.tellIgnored(have, want.Spec.Source, status.IgnoredExceptions)
-	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonCostly)
-	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUnheard)
-	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUninstalled)
-	s.tellReason(have, want.Spec.Source, status, v1alpha1.ConditionEnforced, reasonNotSeen)
+	s.sendEvents(have, want.Spec.Source, status)
+	s.sendIgnored(have, want.Spec.Source, status.IgnoredExceptions)
+	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonCostly)
+	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUnheard)
+	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUninstalled)
+	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionEnforced, reasonNotSeen)
 	return nil
 }
 
@@ -173,8 +173,8 @@ func fieldsOf(v any) map[string]any {
 	return out
 }
 
-// tell makes an event of a transition.
-func (s *statusWriter) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
+// sendEvents makes an event of a transition.
+func (s *statusWriter) sendEvents(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
 	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
 		return
@@ -189,9 +189,9 @@ func (s *statusWriter) tell(have *v1alpha1.PolicyTranslation, ref v1alpha1.Polic
 	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
 }
 
-// tellReason makes an event of a condition that has come to have a reason, which is no
+// sendReason makes an event of a condition that has come to have a reason, which is no
 // matter of whether the policy is ready, or not yet.
-func (s *statusWriter) tellReason(
+func (s *statusWriter) sendReason(
 	have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus, condition, reason string,
 ) {
 	having := func(conditions []metav1.Condition) *metav1.Condition {

@@ -35,7 +35,7 @@ func demand(expression string) string {
 }
 
 func TestImageValidatingPolicy(t *testing.T) {
-	registry := &shelf{
+	registry := &signedImages{
 		tags:   map[string]string{"reg.test/app:v1": digestA, "reg.test/app:v2": digestB},
 		signed: map[string][]string{digestA: {pemOne, "ann ca"}},
 		attested: map[string][]any{
@@ -109,7 +109,7 @@ func TestImageValidatingPolicy(t *testing.T) {
 // One policy may verify what another wants to be verified, in any order. Those that are judged
 // apart share what they found, but for one that is judged beside them.
 func TestImagesThatAnotherVerifies(t *testing.T) {
-	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	registry := &signedImages{signed: map[string][]string{digestA: {pemOne}}}
 	wants, verifies := imagePolicy("a", demand("true")), imagePolicy("b", allBy("attestors.one"))
 	request := &Request{Admission: create(podRunning(t, "reg.test/app@"+digestA))}
 	for _, source := range []string{wants + "---\n" + verifies, verifies + "---\n" + wants} {
@@ -187,7 +187,7 @@ func TestImageGlobs(t *testing.T) {
 
 // Questions of one expression are asked together, each once, and a tag is resolved once.
 func TestImagesAreAskedTogether(t *testing.T) {
-	registry := &shelf{tags: map[string]string{}, signed: map[string][]string{digestA: {pemOne}}}
+	registry := &signedImages{tags: map[string]string{}, signed: map[string][]string{digestA: {pemOne}}}
 	var all []string
 	for i := range 10 {
 		all = append(all, fmt.Sprintf("reg.test/app%d:v1", i))
@@ -225,7 +225,7 @@ func TestImagePolicyWithRegistryDown(t *testing.T) {
 		{"an object that goes", source, admissionRequest("UPDATE", leaving, leaving), None},
 		{"a deletion", source, admissionRequest("DELETE", nil, podRunning(t, signed)), Error},
 	} {
-		got := judgeOne(t, tt.source, &Request{Admission: tt.request}, &Offline{Proofs: &shelf{down: true}})
+		got := judgeOne(t, tt.source, &Request{Admission: tt.request}, &Offline{Proofs: &signedImages{down: true}})
 		if got.Status != tt.want {
 			t.Errorf("%s: want %s, got %s %q", tt.name, tt.want, got.Status, got.Message)
 		}
@@ -237,7 +237,7 @@ func TestImagePolicyWithRegistryDown(t *testing.T) {
 
 // Controllers of pods are judged by the rewritten policy, and volumes that are images are images.
 func TestImagePolicyOfOtherObjects(t *testing.T) {
-	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	registry := &signedImages{signed: map[string][]string{digestA: {pemOne}}}
 	source := strings.Replace(imagePolicy("p", allBy("attestors.one")), "resources: [pods, pods/ephemeralcontainers]", "resources: [pods]", 1)
 	signed, unsigned := "reg.test/app@"+digestA, "reg.test/app@"+digestB
 	deployment := func(image string) map[string]any {
@@ -266,7 +266,7 @@ func TestImagePolicyOfOtherObjects(t *testing.T) {
 }
 
 func TestImagePolicyPins(t *testing.T) {
-	registry := &shelf{tags: map[string]string{"reg.test/app:v1": digestA, "docker.io/nginx:latest": digestB}}
+	registry := &signedImages{tags: map[string]string{"reg.test/app:v1": digestA, "docker.io/nginx:latest": digestB}}
 	pin := func(rest string, request map[string]any) *MutationResult {
 		f := parse(t, imagePolicy("p", rest+allBy("attestors.one")))
 		return New(f.Policies, f.Exceptions, &Offline{Proofs: registry}, Limits{}).PinImages(t.Context(), &Request{Admission: request})
@@ -302,7 +302,7 @@ spec: {policyRefs: [{kind: ImageValidatingPolicy, name: p}], images: ["reg.test/
 	source := imagePolicy("p", allBy("attestors.one"))
 	request := &Request{Admission: create(podRunning(t, "reg.test/app@"+digestB))}
 	f := parse(t, source+exception)
-	got := New(f.Policies, f.Exceptions, &Offline{Proofs: &shelf{}}, Limits{}).Judge(t.Context(), request)[0]
+	got := New(f.Policies, f.Exceptions, &Offline{Proofs: &signedImages{}}, Limits{}).Judge(t.Context(), request)[0]
 	if got.Status != Skip || !slices.Equal(got.Exceptions, []string{"team/e"}) {
 		t.Errorf("got %+v", got)
 	}
@@ -319,7 +319,7 @@ func TestImagePolicyThatAsksMore(t *testing.T) {
 		if _, more := f.Policies[0].VerifiesMore(); !more {
 			t.Errorf("%s is verified", attestor)
 		}
-		got := New(f.Policies, nil, &Offline{Proofs: &shelf{}}, Limits{}).Judge(t.Context(), &Request{Admission: create(podRunning(t, "a"))})[0]
+		got := New(f.Policies, nil, &Offline{Proofs: &signedImages{}}, Limits{}).Judge(t.Context(), &Request{Admission: create(podRunning(t, "a"))})[0]
 		if got.Status != Error || got.Code != Unsupported {
 			t.Errorf("%s: %+v", attestor, got)
 		}

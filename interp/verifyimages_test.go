@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// shelf is a registry that knows who signed what: by the text of keys, which are names here.
-type shelf struct {
+// signedImages is a registry that knows who signed what: by the text of keys, which are names here.
+type signedImages struct {
 	tags     map[string]string   // to digests, by repository:tag
 	signed   map[string][]string // keys, by digest
 	attested map[string][]any    // predicates, by digest, type and key
@@ -29,7 +29,7 @@ const (
 	pemTwo  = "-----BEGIN PUBLIC KEY-----\ndHdv\n-----END PUBLIC KEY-----\n"
 )
 
-func (s *shelf) ask(what string) error {
+func (s *signedImages) ask(what string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, what)
@@ -39,7 +39,7 @@ func (s *shelf) ask(what string) error {
 	return nil
 }
 
-func (s *shelf) Pinned(_ context.Context, reference string, _ Access) (string, error) {
+func (s *signedImages) Pinned(_ context.Context, reference string, _ Access) (string, error) {
 	if strings.Contains(reference, "@") {
 		return reference, nil
 	}
@@ -53,7 +53,7 @@ func (s *shelf) Pinned(_ context.Context, reference string, _ Access) (string, e
 	return reference[:strings.LastIndexByte(reference, ':')] + "@" + digest, nil
 }
 
-func (s *shelf) Signed(_ context.Context, image string, by Attestor, _ Access) error {
+func (s *signedImages) Signed(_ context.Context, image string, by Attestor, _ Access) error {
 	_, digest, _ := strings.Cut(image, "@")
 	if err := s.ask(image); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s *shelf) Signed(_ context.Context, image string, by Attestor, _ Access) e
 	return nil
 }
 
-func (s *shelf) Attested(_ context.Context, image, kind string, by Attestor, _ Access) ([]map[string]any, error) {
+func (s *signedImages) Attested(_ context.Context, image, kind string, by Attestor, _ Access) ([]map[string]any, error) {
 	_, digest, _ := strings.Cut(image, "@")
 	if err := s.ask(image); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func podRunning(t *testing.T, images ...string) map[string]any {
 }
 
 func TestVerifyImages(t *testing.T) {
-	registry := &shelf{
+	registry := &signedImages{
 		tags:   map[string]string{"reg.test/app:v1": digestA, "reg.test/app:v2": digestB},
 		signed: map[string][]string{digestA: {pemOne, "ann ca"}},
 		attested: map[string][]any{
@@ -222,7 +222,7 @@ func TestSelectedImages(t *testing.T) {
 }
 
 func TestImagesThatComeOtherwise(t *testing.T) {
-	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	registry := &signedImages{signed: map[string][]string{digestA: {pemOne}}}
 	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
 	signed, unsigned := "reg.test/app@"+digestA, "reg.test/app@"+digestB
 	volume := podRunning(t, signed)
@@ -262,7 +262,7 @@ func TestExtractedImages(t *testing.T) {
 	source := strings.Replace(imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: `+byKeys(pemOne)+`}]}`), "    verifyImages:",
 		`    imageExtractors: {Task: [{path: /spec/steps/*/image}, {path: /spec/more/*/at, jmesPath: "trim_prefix(@, 'docker://')"}]}
     verifyImages:`, 1)
-	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	registry := &signedImages{signed: map[string][]string{digestA: {pemOne}}}
 	signed, unsigned := "reg.test/app@"+digestA, "reg.test/app@"+digestB
 	for spec, want := range map[string]Status{
 		`{steps: [{image: "` + signed + `"}], more: {a: {at: "docker://` + signed + `"}}}`:   Pass,
@@ -294,7 +294,7 @@ func TestRegistryDown(t *testing.T) {
 		{"one image more", source, admissionRequest("UPDATE", podRunning(t, signed, other), podRunning(t, signed)), Error},
 		{"another image", source, admissionRequest("UPDATE", podRunning(t, other), podRunning(t, signed)), Error},
 	} {
-		got := judgeOne(t, tt.source, &Request{Admission: tt.request}, &Offline{Proofs: &shelf{down: true}})
+		got := judgeOne(t, tt.source, &Request{Admission: tt.request}, &Offline{Proofs: &signedImages{down: true}})
 		if got.Status != tt.want {
 			t.Errorf("%s: want %s, got %s %q", tt.name, tt.want, got.Status, got.Message)
 		}
@@ -349,7 +349,7 @@ func TestHold(t *testing.T) {
 }
 
 func TestPinImages(t *testing.T) {
-	registry := &shelf{tags: map[string]string{"reg.test/app:v1": digestA, "docker.io/nginx:latest": digestB}}
+	registry := &signedImages{tags: map[string]string{"reg.test/app:v1": digestA, "docker.io/nginx:latest": digestB}}
 	entry := func(more string) string {
 		return `{imageReferences: ["*"], attestors: [{entries: ` + byKeys(pemOne) + `}]` + more + `}`
 	}
@@ -384,7 +384,7 @@ func TestPinImages(t *testing.T) {
 			t.Errorf("%s: want %v, got %v", tt.name, tt.want, images)
 		}
 	}
-	down := New(parse(t, imageRule(entry(""))).Policies, nil, &Offline{Proofs: &shelf{down: true}}, Limits{})
+	down := New(parse(t, imageRule(entry(""))).Policies, nil, &Offline{Proofs: &signedImages{down: true}}, Limits{})
 	if got := down.PinImages(t.Context(), &Request{Admission: admissionRequest("UPDATE", podRunning(t, "reg.test/app:v1"), podRunning(t, "reg.test/app:v1"))}); got.Rules[0].Status == Error {
 		t.Errorf("an object that has its images already: %+v", got.Rules[0])
 	}
@@ -394,7 +394,7 @@ func TestPinImages(t *testing.T) {
 }
 
 func TestKeysOfSecrets(t *testing.T) {
-	registry := &shelf{signed: map[string][]string{digestA: {pemOne}}}
+	registry := &signedImages{signed: map[string][]string{digestA: {pemOne}}}
 	secret := func(key string) *Offline {
 		return &Offline{Proofs: registry, Answers: map[string][]byte{"/api/v1/namespaces/ns/secrets/key": []byte(`{"data":{"` + key + `":"LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KYjI1bAotLS0tLUVORCBQVUJMSUMgS0VZLS0tLS0K"}}`)}}
 	}
@@ -465,7 +465,7 @@ func TestHostsInOneWord(t *testing.T) {
 // The ID of an image means one that a node has, whoever it is of.
 func TestImageByID(t *testing.T) {
 	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
-	got := judgeOne(t, source, &Request{Admission: create(podRunning(t, digestB))}, &Offline{Proofs: &shelf{}})
+	got := judgeOne(t, source, &Request{Admission: create(podRunning(t, digestB))}, &Offline{Proofs: &signedImages{}})
 	if got.Status != Fail || !strings.Contains(got.Message, digestB) {
 		t.Errorf("got %+v", got)
 	}
@@ -479,7 +479,7 @@ func TestImagesWhereOneRuleApplies(t *testing.T) {
     match: {any: [{resources: {kinds: [Pod]}}]}
     validate: {pattern: {metadata: {name: "?*"}}}
 `, 1)
-	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &shelf{}}, Limits{})
+	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &signedImages{}}, Limits{})
 	got := in.Judge(t.Context(), &Request{Admission: create(podRunning(t, "reg.test/app@"+digestB))})
 	if len(got) != 2 || got[0].Status != Pass || got[1].Status != Fail {
 		t.Errorf("got %+v", got)
@@ -492,7 +492,7 @@ func TestPredicateAndContext(t *testing.T) {
       conditions: [{all: [{key: "{{ builder }}", operator: AnyIn, value: "{{ trusted }}"}]}]}]}`), "    verifyImages:", `    context: [{name: trusted, variable: {value: [ours]}}]
     verifyImages:`, 1)
 	for builder, want := range map[string]Status{"ours": Pass, "theirs": Fail} {
-		registry := &shelf{attested: map[string][]any{digestA + " slsa " + pemOne: {map[string]any{"builder": builder, "trusted": []any{"theirs"}}}}}
+		registry := &signedImages{attested: map[string][]any{digestA + " slsa " + pemOne: {map[string]any{"builder": builder, "trusted": []any{"theirs"}}}}}
 		got := judgeOne(t, source, &Request{Admission: create(podRunning(t, "reg.test/app@"+digestA))}, &Offline{Proofs: registry})
 		if got.Status != want {
 			t.Errorf("%s: want %s, got %s %q", builder, want, got.Status, got.Message)
@@ -516,7 +516,7 @@ func TestHoldBesideASetThatFails(t *testing.T) {
 
 // What each attestor attests must meet the conditions, also where it is in a repository of its own.
 func TestConditionsOfEachAttestor(t *testing.T) {
-	registry := &shelf{attested: map[string][]any{
+	registry := &signedImages{attested: map[string][]any{
 		digestA + " scan " + pemOne: {map[string]any{"ok": "no"}}, digestA + " scan " + pemTwo: {map[string]any{"ok": "yes"}},
 	}}
 	source := imageRule(`{imageReferences: ["reg.test/*"], attestations: [{type: scan, attestors: [{entries: ` + byKeys(pemOne, pemTwo) + `}],
@@ -530,7 +530,7 @@ func TestConditionsOfEachAttestor(t *testing.T) {
 // An image that an entry leaves out is no image that it pins: its registry may be none that is asked.
 func TestImagesThatAreLeftOutAreNotPinned(t *testing.T) {
 	source := imageRule(`{imageReferences: ["*"], skipImageReferences: ["private.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
-	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &shelf{}}, Limits{})
+	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &signedImages{}}, Limits{})
 	got := in.PinImages(t.Context(), &Request{Admission: create(podRunning(t, "private.test/app:v1"))})
 	if got.Changed() || got.Rules[0].Status == Error {
 		t.Errorf("got %+v", got.Rules)
@@ -543,7 +543,7 @@ func TestExtractedImagesWithoutAKey(t *testing.T) {
 		`    imageExtractors: {Task: [{path: /spec/steps/*/image, key: name}]}
     verifyImages:`, 1)
 	task := object(t, `{apiVersion: tekton.dev/v1, kind: Task, metadata: {name: a, namespace: team}, spec: {steps: [{image: "reg.test/app@`+digestB+`"}]}}`)
-	if got := judgeOne(t, source, &Request{Admission: create(task)}, &Offline{Proofs: &shelf{}}); got.Status != Fail {
+	if got := judgeOne(t, source, &Request{Admission: create(task)}, &Offline{Proofs: &signedImages{}}); got.Status != Fail {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -554,14 +554,14 @@ func TestMalformedImageAndPreconditions(t *testing.T) {
 		`    preconditions: {all: [{key: "{{ images.containers.*.registry || '' }}", operator: AnyIn, value: [reg.test]}]}
     verifyImages:`, 1)
 	request := &Request{Admission: create(podRunning(t, "reg.test/app@"+digestB, "reg.test/App:v1"))}
-	if got := judgeOne(t, source, request, &Offline{Proofs: &shelf{}}); got.Status != Fail || !strings.Contains(got.Message, "App:v1") {
+	if got := judgeOne(t, source, request, &Offline{Proofs: &signedImages{}}); got.Status != Fail || !strings.Contains(got.Message, "App:v1") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 // What keeps an object from going, as a finalizer that is taken off, brings no image.
 func TestImagesOfWhatGoes(t *testing.T) {
-	registry := &shelf{tags: map[string]string{"reg.test/app:v1": digestB}}
+	registry := &signedImages{tags: map[string]string{"reg.test/app:v1": digestB}}
 	source := imageRule(`{imageReferences: ["reg.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
 	going := func(image string) map[string]any {
 		o := podRunning(t, image)

@@ -12,8 +12,8 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 )
 
-// A round is the time between two scans of everything.
-type round struct {
+// A scanRound is the time between two scans of everything.
+type scanRound struct {
 	*Scanner
 	policies Policies
 	judge    *Judge
@@ -61,13 +61,13 @@ func (s *Scanner) known(ctx context.Context, p Policies) ([]map[string]any, erro
 }
 
 // scanAll scans the objects of a resource.
-func (r *round) scanAll(ctx context.Context, resource apischema.GroupVersionResource) (version string, err error) {
+func (r *scanRound) scanAll(ctx context.Context, resource apischema.GroupVersionResource) (version string, err error) {
 	return r.each(ctx, resource, metav1.ListOptions{}, func(o *unstructured.Unstructured) error { return r.scan(ctx, o) })
 }
 
 // scan judges an object and brings its report into step. An object that cannot be
 // judged keeps the report that it has.
-func (r *round) scan(ctx context.Context, o *unstructured.Unstructured) error {
+func (r *scanRound) scan(ctx context.Context, o *unstructured.Unstructured) error {
 	if r.judge.passesOver(o) {
 		return nil
 	}
@@ -90,7 +90,7 @@ type objectEvent struct {
 
 // follow scans what changes, until policies change, it is time for a scan of
 // everything, or a watch ends.
-func (r *round) follow(ctx context.Context, from map[apischema.GroupVersionResource]string) error {
+func (r *scanRound) follow(ctx context.Context, from map[apischema.GroupVersionResource]string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changes, ended := make(chan objectEvent, pageSize), make(chan struct{}, len(from))
@@ -156,7 +156,7 @@ func tell(ctx context.Context, resource apischema.GroupVersionResource, w watch.
 
 // rescan scans an object that has changed. The report of one that has gone is the
 // garbage collector's, which may be slow.
-func (r *round) rescan(ctx context.Context, c objectEvent) error {
+func (r *scanRound) rescan(ctx context.Context, c objectEvent) error {
 	if c.gone {
 		delete(r.seen, c.uid)
 		return r.remove(ctx, c.uid)

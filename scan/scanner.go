@@ -121,7 +121,7 @@ func (s *Scanner) round(ctx context.Context, p Policies) error {
 	if err != nil {
 		return err
 	}
-	r := &round{Scanner: s, policies: p, judge: judge, reports: reports, seen: map[string]bool{}}
+	r := &scanRound{Scanner: s, policies: p, judge: judge, reports: reports, seen: map[string]bool{}}
 	resources, err := s.resources(p)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (s *Scanner) at(namespace string) dynamic.ResourceInterface {
 }
 
 // write brings the report of an object into step with what was found.
-func (r *round) write(ctx context.Context, scanned report.ScannedObject) error {
+func (r *scanRound) write(ctx context.Context, scanned report.ScannedObject) error {
 	have := r.reports[scanned.UID]
 	fields := report.ObjectReport(scanned, r.options.Report, r.now().Unix())
 	switch {
@@ -81,7 +81,7 @@ func (r *round) write(ctx context.Context, scanned report.ScannedObject) error {
 
 // keep notes what the API server has now. An object that has gone since takes its
 // report with it.
-func (r *round) keep(uid string, o *unstructured.Unstructured, err error) error {
+func (r *scanRound) keep(uid string, o *unstructured.Unstructured, err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *round) keep(uid string, o *unstructured.Unstructured, err error) error 
 	return nil
 }
 
-func (r *round) remove(ctx context.Context, uid string) error {
+func (r *scanRound) remove(ctx context.Context, uid string) error {
 	have := r.reports[uid]
 	if have == nil {
 		return nil
@@ -106,7 +106,7 @@ func (r *round) remove(ctx context.Context, uid string) error {
 }
 
 // removeStale removes the reports of objects that were not seen.
-func (r *round) removeStale(ctx context.Context) error {
+func (r *scanRound) removeStale(ctx context.Context) error {
 	for uid := range r.reports {
 		if r.seen[uid] {
 			continue

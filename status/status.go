@@ -22,7 +22,7 @@ type Snapshot struct {
 	Bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	// Params says what the bindings with a paramRef find, by the name of the binding.
 	// One that is missing here could not be asked for.
-	Params     map[string]Params
+	Params     map[string]ResolvedParams
 	Sources    []*Source
 	Exceptions []*policy.Exception
 	// Translations are what a controller says, where there is one.
@@ -36,8 +36,8 @@ type Snapshot struct {
 	Filter  Filter
 }
 
-// Params are what a paramRef leads to.
-type Params struct {
+// ResolvedParams are what a paramRef leads to.
+type ResolvedParams struct {
 	Found []string // for instance team/limits
 	// Unserved tells that the API server knows no such kind.
 	Unserved bool

@@ -81,7 +81,7 @@ func clusterWith(t *testing.T, source string) Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Snapshot{Now: now(), Schemas: types, Params: map[string]Params{}}
+	c := Snapshot{Now: now(), Schemas: types, Params: map[string]ResolvedParams{}}
 	c.Compile.Translate = translate.Options{
 		Release: cel.Default, Schemas: types, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap,
 		Existing: translate.AllowExisting, Guard: translate.GuardNever,
@@ -99,7 +99,7 @@ func clusterWith(t *testing.T, source string) Snapshot {
 		for _, b := range o.Bindings {
 			b.CreationTimestamp = long()
 			if b.Spec.ParamRef != nil {
-				c.Params[b.Name] = Params{Found: []string{"team/limits"}}
+				c.Params[b.Name] = ResolvedParams{Found: []string{"team/limits"}}
 			}
 			c.Bindings = append(c.Bindings, b)
 		}
@@ -187,12 +187,12 @@ func TestConditions(t *testing.T) {
 		{"not deleted with its policy", func(c *Snapshot) { c.Sources = nil }, "", "enforce"},
 		{"no params", func(c *Snapshot) {
 			for name := range c.Params {
-				c.Params[name] = Params{}
+				c.Params[name] = ResolvedParams{}
 			}
 		}, "ParamsResolved=False/ParamsNotFound FallbackActive=Unknown/NotObserved", "enforce"},
 		{"unknown kind of params", func(c *Snapshot) {
 			for name := range c.Params {
-				c.Params[name] = Params{Unserved: true}
+				c.Params[name] = ResolvedParams{Unserved: true}
 			}
 		}, "ParamsResolved=False/ParamKindUnserved Enforced=False/ParamKindUnserved FallbackActive=Unknown/NotObserved", "enforce"},
 		{"params that may not be read", func(c *Snapshot) { c.Params = nil }, "FallbackActive=Unknown/NotObserved", "enforce"},

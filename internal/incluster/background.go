@@ -26,9 +26,9 @@ import (
 	"github.com/kvap/kvap/webhook/registration"
 )
 
-// A workshop is background work beside the webhook: the one keeps what requests
+// A backgroundWork is background work beside the webhook: the one keeps what requests
 // start, the other carries it out on the replica that was elected.
-type workshop struct {
+type backgroundWork struct {
 	options  background.Options
 	requests *live.Requests
 	watch    func() (*live.Watches, error)
@@ -45,13 +45,13 @@ type workshop struct {
 	missing []background.Missing
 }
 
-// newWorkshop connects to the cluster, as the user that the program is there.
-func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user string) (*workshop, error) {
+// newBackgroundWork connects to the cluster, as the user that the program is there.
+func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, user string) (*backgroundWork, error) {
 	cluster, requests, err := live.New(config, o.namespace)
 	if err != nil {
 		return nil, err
 	}
-	out := &workshop{requests: requests, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
+	out := &backgroundWork{requests: requests, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
 	out.watch = func() (*live.Watches, error) { return live.NewWatches(config, cluster, o.namespace) }
 	if out.may, err = live.Access(config, cluster); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func newWorkshop(ctx context.Context, config *rest.Config, o *fallback, user str
 }
 
 // bound bounds and counts what waits.
-func (w *workshop) bound() error {
+func (w *backgroundWork) bound() error {
 	waiting := prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_generate_requests", Help: "GenerateRequests that wait, as they were counted last."})
 	w.refused = prometheus.NewCounter(prometheus.CounterOpts{Name: "kvap_generate_requests_refused_total", Help: "Requests whose work could not be kept."})
 	for _, c := range []prometheus.Collector{waiting, w.refused} {
@@ -88,7 +88,7 @@ func (w *workshop) bound() error {
 }
 
 // set says what there is to do, whether or not this replica leads.
-func (w *workshop) set(work background.PolicySet) {
+func (w *backgroundWork) set(work background.PolicySet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.work = &work
@@ -99,7 +99,7 @@ func (w *workshop) set(work background.PolicySet) {
 
 // run carries work out until the context ends. A replica that leads again begins anew: what
 // it knew has grown old.
-func (w *workshop) run(ctx context.Context) error {
+func (w *backgroundWork) run(ctx context.Context) error {
 	w.log.Info("carrying out what requests start")
 	watches, err := w.watch()
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *workshop) run(ctx context.Context) error {
 }
 
 // appoint has a worker do what there is to do, in place of the one before.
-func (w *workshop) appoint(worker *background.Worker) {
+func (w *backgroundWork) appoint(worker *background.Worker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.worker, w.missing = worker, nil
@@ -132,7 +132,7 @@ func (w *workshop) appoint(worker *background.Worker) {
 const accessInterval = 30 * time.Second
 
 // checkAccess finds out which permissions are missing, again and again.
-func (w *workshop) checkAccess(ctx context.Context, worker *background.Worker) {
+func (w *backgroundWork) checkAccess(ctx context.Context, worker *background.Worker) {
 	for wait := time.Second; ctx.Err() == nil; wait = accessInterval { // the first policies are there soon
 		select {
 		case <-ctx.Done():
@@ -159,7 +159,7 @@ func (w *workshop) checkAccess(ctx context.Context, worker *background.Worker) {
 }
 
 // problems are the permissions that policies lack.
-func (w *workshop) problems() []controller.FallbackProblem {
+func (w *backgroundWork) problems() []controller.FallbackProblem {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []controller.FallbackProblem
@@ -170,13 +170,13 @@ func (w *workshop) problems() []controller.FallbackProblem {
 }
 
 // notice logs what users are told.
-func (w *workshop) notice(n background.Notice) {
+func (w *backgroundWork) notice(n background.Notice) {
 	w.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
 	w.tell(n)
 }
 
 // keep writes down what a request starts.
-func (w *workshop) keep(ctx context.Context, of v1alpha1.PolicyReference, work webhook.Start) error {
+func (w *backgroundWork) keep(ctx context.Context, of v1alpha1.PolicyReference, work webhook.Start) error {
 	kind := v1alpha1.GenerateObjects
 	if work.Changes {
 		kind = v1alpha1.MutateExisting
@@ -262,5 +262,5 @@ func (o *fallback) start(ctx context.Context, work webhook.Start) error {
 	if !ok {
 		return nil // the policy has gone meanwhile
 	}
-	return o.workshop.keep(ctx, of, work)
+	return o.work.keep(ctx, of, work)
 }

@@ -35,7 +35,7 @@ type fallback struct {
 	world     *world.World
 	certs     endpoint.CertificateSource
 	server    *webhook.Server
-	workshop  *workshop
+	work      *backgroundWork
 	book      *shadow.Book
 	changed   chan struct{}
 
@@ -93,7 +93,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.workshop, err = newWorkshop(ctx, config, o, self); err != nil {
+	if o.work, err = newBackgroundWork(ctx, config, o, self); err != nil {
 		return err
 	}
 	callers, err := o.options.callers()
@@ -164,7 +164,7 @@ func (o *fallback) forward(ctx context.Context) {
 			return
 		case <-o.certs.Changed():
 		case <-o.world.Served().Changed():
-		case <-o.workshop.changed:
+		case <-o.work.changed:
 		}
 		select {
 		case o.changed <- struct{}{}:
@@ -194,7 +194,7 @@ func (o *fallback) Serve(ctx context.Context, remaining controller.Remaining) (c
 			out.Problems = append(out.Problems, controller.FallbackProblem{Source: o.sources[p], Message: err.Error(), Broken: true})
 		}
 	}
-	out.Problems = append(out.Problems, o.workshop.problems()...)
+	out.Problems = append(out.Problems, o.work.problems()...)
 	o.tell(out.Problems)
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
 		return out, fmt.Errorf("the webhook is not ready: %w", err)
@@ -243,7 +243,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	o.policies, o.sources = kept, sources
 	o.book.Follow(subjects)
 	o.server.Set(set)
-	o.workshop.set(work)
+	o.work.set(work)
 	out.Probe = func(name string) controller.Configurations {
 		return controller.Configurations(registration.Probe(options, name))
 	}

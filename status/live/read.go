@@ -251,12 +251,12 @@ func (r *Reader) paramsQuery(kind *admissionregistrationv1.ParamKind, ref *admis
 }
 
 // ask reads no more than metadata.
-func (q paramsQuery) ask(ctx context.Context, client metadata.Interface) (*status.Params, error) {
+func (q paramsQuery) ask(ctx context.Context, client metadata.Interface) (*status.ResolvedParams, error) {
 	options := metav1.ListOptions{Limit: cluster.PageSize, LabelSelector: q.selector}
 	if q.name != "" {
 		options.FieldSelector = "metadata.name=" + q.name
 	}
-	out := &status.Params{}
+	out := &status.ResolvedParams{}
 	for {
 		page, err := client.Resource(q.resource).Namespace(q.namespace).List(ctx, options)
 		if err != nil {
