@@ -14,10 +14,14 @@ import (
 func TestComplaints(t *testing.T) {
 	var said []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
-	refused := &passResult{failed: map[string]error{"kvap-pods-deny": errors.New("may not be deleted")}, fallback: errors.New("no answer")}
+	refused := map[string]error{"kvap-pods-deny": errors.New("may not be deleted")}
 	p := &reconciler{}
-	for _, o := range []*passResult{refused, refused, {}, refused} {
-		p.logFailures(ctx, o)
+	for _, native := range []map[string]error{refused, refused, {}, refused} {
+		var fallback error
+		if len(native) > 0 {
+			fallback = errors.New("no answer")
+		}
+		p.logFailures(ctx, fallback, nil, native)
 	}
 	if len(said) != 4 {
 		t.Fatalf("%d complaints: %s", len(said), said)

@@ -45,7 +45,7 @@ func TestLastGoodFits(t *testing.T) {
 // A policy of very many rules has a status that the API server takes.
 func TestStatusFits(t *testing.T) {
 	p := &policy.Policy{Name: "p"}
-	o := &passResult{rules: map[*policy.Policy][]*compile.Rule{}}
+	o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{}}}
 	const rules = 10_000
 	for i := range rules {
 		o.rules[p] = append(o.rules[p], &compile.Rule{

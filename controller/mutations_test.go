@@ -45,8 +45,12 @@ func TestWhoMutates(t *testing.T) {
 		if got := result.Rules[0].Target; got != tt.want {
 			t.Errorf("%s: %s: %v", name, got, result.Diagnostics)
 		}
-		natives := nativesOf(result)
-		if (tt.want == translate.Native) != (len(natives) == 1 && mutates(natives[0].policy) && len(placesOf(result.Rules[0], result)) == 1) {
+		compiled := &compileResult{result: result}
+		natives, in := compiled.all(), 0
+		for range compiled.of(result.Rules[0]) {
+			in++
+		}
+		if (tt.want == translate.Native) != (len(natives) == 1 && mutates(natives[0].policy) && in == 1) {
 			t.Errorf("%s: native are %v", name, natives)
 		}
 		if ok, err := mutationsOf(MutationsNative, tt.mutations, 36); ok != tt.mutations || (err == nil) != tt.mutations {

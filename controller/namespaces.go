@@ -62,7 +62,7 @@ func (n namespace) isOf(policy, binding client.Object) bool {
 
 // lacking is the first ConfigMap that a judge reads and of which there are no params:
 // where it is of each object's own namespace, that of the first namespace without.
-func lacking(o compiledPolicy, missing []configMapRef, all []namespace) (configMapRef, bool) {
+func lacking(o wantedPolicy, missing []configMapRef, all []namespace) (configMapRef, bool) {
 	for _, b := range o.bindings {
 		ref, ok := configMapOf(o.policy, b)
 		if !ok {

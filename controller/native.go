@@ -1,7 +1,7 @@
 package controller
 
 import (
-	"slices"
+	"iter"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -9,7 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/vap"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 )
 
 // The native objects of the API server, in short: policies that validate and policies that
@@ -175,46 +176,40 @@ func namespacesOf(policy, binding client.Object) (out []*metav1.LabelSelector) {
 	return out
 }
 
-// A compiledPolicy is a policy that a compilation wants, with its bindings.
-type compiledPolicy struct {
-	policy   client.Object
-	bindings []client.Object
-	members  []vap.Member
+// A compileResult is what became of the policies: step 2 of a pass.
+type compileResult struct {
+	result  compile.Result
+	natives []wantedPolicy // of the result, once they were asked for
+	rules   map[*policy.Policy][]*compile.Rule
+	schemas *schema.Set
 }
 
-// nativesOf are those of a compilation: first what validates, then what mutates.
-func nativesOf(result compile.Result) []compiledPolicy {
-	out := make([]compiledPolicy, 0, len(result.Objects)+len(result.Mutating))
-	for _, o := range result.Objects {
-		n := compiledPolicy{policy: o.Policy, members: o.Draft.Members}
-		for _, b := range o.Bindings {
-			n.bindings = append(n.bindings, b)
+// all are the native policies of the compilation: first what validates, then what mutates.
+func (c *compileResult) all() []wantedPolicy {
+	if c.natives != nil {
+		return c.natives
+	}
+	for _, o := range c.result.Objects {
+		c.natives = append(c.natives, wantedPolicyOf(o.Policy, o.Bindings, o.Draft.Members))
+	}
+	for _, o := range c.result.Mutating {
+		c.natives = append(c.natives, wantedPolicyOf(o.Policy, o.Bindings, o.Draft.Members))
+	}
+	return c.natives
+}
+
+// of are the native policies that a rule is in, by their index among all.
+func (c *compileResult) of(r *compile.Rule) iter.Seq2[int, wantedPolicy] {
+	return func(yield func(int, wantedPolicy) bool) {
+		for _, i := range r.Objects {
+			if !yield(i, c.all()[i]) {
+				return
+			}
 		}
-		out = append(out, n)
-	}
-	for _, o := range result.Mutating {
-		n := compiledPolicy{policy: o.Policy, members: o.Draft.Members}
-		for _, b := range o.Bindings {
-			n.bindings = append(n.bindings, b)
+		for _, i := range r.Mutating {
+			if i += len(c.result.Objects); !yield(i, c.all()[i]) {
+				return
+			}
 		}
-		out = append(out, n)
 	}
-	return out
-}
-
-// placesOf are the indexes among nativesOf of what a rule is in.
-func placesOf(r *compile.Rule, result compile.Result) []int {
-	out := slices.Clone(r.Objects)
-	for _, i := range r.Mutating {
-		out = append(out, len(result.Objects)+i)
-	}
-	return out
-}
-
-// all are the native policies of the compilation.
-func (o *passResult) all() []compiledPolicy {
-	if o.natives == nil {
-		o.natives = nativesOf(o.result)
-	}
-	return o.natives
 }

@@ -60,7 +60,10 @@ func TestOthersStayEnforced(t *testing.T) {
 		return clusterState{policies: map[string]client.Object{"same": native("same", 1), "other": native("other", generation)}}
 	}
 	c := &canary{seen: at(1).versions()}
-	o := &passResult{seen: errors.New("not yet"), judges: c.judges(at(2)), late: map[string]bool{"other": true}, rules: map[*policy.Policy][]*compile.Rule{}}
+	o := &passResult{
+		handoverResult: handoverResult{seen: errors.New("not yet"), late: map[string]bool{"other": true}}, canaryResult: canaryResult{judges: c.judges(at(2))},
+		compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{}},
+	}
 	for i, name := range []string{"same", "other"} {
 		p := &policy.Policy{Name: name}
 		o.result.Objects = append(o.result.Objects, vap.Objects{Policy: native(name, 0), Draft: &vap.Draft{}})

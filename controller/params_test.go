@@ -120,9 +120,11 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 // webhook's, and the policy says why: no object is refused for want of params.
 func TestConfigMapsThatCannotBeReadAndHaveNoParams(t *testing.T) {
 	unreadable := errors.New("unreadable")
-	o := &passResult{found: foundConfigMaps{{"apps", "teams"}: nil, {"default", "there"}: {}}, unwritten: map[configMapRef]error{}}
-	refs := []configMapRef{{"default", "there"}, {"default", "missing"}, {"default", "unread"}, {"", "teams"}, {"", "others"}}
-	lacked := o.lack(refs, []namespace{{name: "apps"}, {name: "dev"}}, map[configMapRef]error{{"default", "unread"}: unreadable, {"", "teams"}: unreadable})
+	o := &paramResult{
+		refs:  []configMapRef{{"default", "there"}, {"default", "missing"}, {"default", "unread"}, {"", "teams"}, {"", "others"}},
+		found: foundConfigMaps{{"apps", "teams"}: nil, {"default", "there"}: {}}, unwritten: map[configMapRef]error{},
+	}
+	lacked := o.lack([]namespace{{name: "apps"}, {name: "dev"}}, map[configMapRef]error{{"default", "unread"}: unreadable, {"", "teams"}: unreadable})
 	if want := []configMapRef{{"default", "missing"}}; !slices.Equal(o.missing, want) {
 		t.Errorf("missing: %v", o.missing)
 	}
@@ -164,12 +166,13 @@ func TestParamsThatAreReadStill(t *testing.T) {
 // Where a namespace is being deleted, its ConfigMap counts no longer: params go with
 // it, before or after it.
 func TestNamespaceThatGoes(t *testing.T) {
-	o := &passResult{found: foundConfigMaps{{"going", "teams"}: {}, {"apps", "teams"}: {}}, unwritten: map[configMapRef]error{}}
+	o := &paramResult{refs: []configMapRef{{"going", "teams"}, {"apps", "teams"}}, found: foundConfigMaps{{"going", "teams"}: {}, {"apps", "teams"}: {}}, unwritten: map[configMapRef]error{}}
 	all := []namespace{{name: "apps"}, {name: "going", going: true}}
-	if got := o.lack([]configMapRef{{"going", "teams"}, {"apps", "teams"}}, all, nil); !slices.Equal(got, []configMapRef{{"going", "teams"}}) || o.unwritten[got[0]] == nil {
+	if got := o.lack(all, nil); !slices.Equal(got, []configMapRef{{"going", "teams"}}) || o.unwritten[got[0]] == nil {
 		t.Errorf("by name: %v, unwritten %v", got, o.unwritten)
 	}
-	if got := o.lack([]configMapRef{{"", "teams"}}, all, nil); !slices.Contains(got, configMapRef{"going", "teams"}) || slices.Contains(got, configMapRef{"apps", "teams"}) {
+	o.refs = []configMapRef{{"", "teams"}}
+	if got := o.lack(all, nil); !slices.Contains(got, configMapRef{"going", "teams"}) || slices.Contains(got, configMapRef{"apps", "teams"}) {
 		t.Errorf("of the object's own namespace: %v", got)
 	}
 	if len(o.missing) > 0 {

@@ -17,17 +17,28 @@ type paramWait struct {
 	rules   map[*compile.Rule]configMapRef
 }
 
+// A paramResult is what became of the ConfigMaps that rules read: a part of step 2.
+type paramResult struct {
+	refs    []configMapRef
+	found   foundConfigMaps // those that rules are judged by
+	missing []configMapRef
+	waiting paramWait
+	params  error // why ConfigMaps could not be read, or params not written
+	// unwritten are the ConfigMaps whose params are not there for that reason.
+	unwritten map[configMapRef]error
+}
+
 // lack finds the ConfigMaps of which there are no params, of those that rules read: what
 // is missing, what cannot be read or written, and what namespaces have not, or not for long.
-func (o *passResult) lack(refs []configMapRef, all []namespace, unread map[configMapRef]error) []configMapRef {
+func (o *paramResult) lack(all []namespace, unread map[configMapRef]error) []configMapRef {
 	var own []configMapRef
-	for _, ref := range o.found.lacking(refs, all) {
+	for _, ref := range o.found.lacking(o.refs, all) {
 		switch err := firstError(unread[ref], unread[configMapRef{"", ref.name}]); {
 		case err != nil:
 			o.unwritten[ref] = err
-		case slices.Contains(refs, ref) && o.found.has(ref):
+		case slices.Contains(o.refs, ref) && o.found.has(ref):
 			o.unwritten[ref] = errGoing
-		case slices.Contains(refs, ref):
+		case slices.Contains(o.refs, ref):
 			o.missing = append(o.missing, ref)
 		default:
 			own = append(own, ref)
@@ -42,18 +53,20 @@ func (o *passResult) lack(refs []configMapRef, all []namespace, unread map[confi
 // a ConfigMap that is missing is an error of the rule, where it comes to read it, and so
 // it is to the webhook.
 // So it is where a rule reads that of each object's own namespace, of which one has none.
-func waitForParams(result compile.Result, missing []configMapRef, all []namespace) (compile.Result, paramWait) {
+func waitForParams(c *compileResult, missing []configMapRef, all []namespace) (compile.Result, paramWait) {
 	out := paramWait{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
+	result := c.result
 	rules := slices.Clone(result.Rules)
-	for i, o := range nativesOf(result) {
+	for i, o := range c.all() {
 		ref, lacks := lacking(o, missing, all)
 		if !lacks || !deniesWithoutParams(o) {
 			continue
 		}
 		out.objects[i] = true
 		for n, r := range rules {
-			if slices.Contains(placesOf(r, result), i) {
-				rules[n] = out.leave(r, i-len(result.Objects), i, ref)
+			mutating := i - len(result.Objects)
+			if slices.Contains(r.Objects, i) || slices.Contains(r.Mutating, mutating) {
+				rules[n] = out.leave(r, mutating, i, ref)
 			}
 		}
 	}
@@ -73,7 +86,7 @@ func (w paramWait) leave(r *compile.Rule, mutating, object int, ref configMapRef
 }
 
 // deniesWithoutParams tells that requests are refused for want of params.
-func deniesWithoutParams(o compiledPolicy) bool {
+func deniesWithoutParams(o wantedPolicy) bool {
 	return slices.ContainsFunc(o.bindings, func(b client.Object) bool {
 		ref := paramRefOf(b)
 		return ref != nil && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == "Deny"

@@ -47,7 +47,8 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 		Objects: []vap.Objects{reading("denies", "gone", "Deny"), reading("audits", "gone", "Allow"), reading("has", "there", "Deny"), reading("also", "gone", "Deny")},
 		Rules:   []*compile.Rule{rule("denies", 0, 3), rule("audits", 1), rule("has", 2)},
 	}
-	got, waiting := waitForParams(result, []configMapRef{{"default", "gone"}}, nil)
+	c := &compileResult{result: result}
+	got, waiting := waitForParams(c, []configMapRef{{"default", "gone"}}, nil)
 	for i, want := range []struct {
 		target  translate.Target
 		objects []int
@@ -59,15 +60,18 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 	if result.Rules[0].Target != translate.Native {
 		t.Error("what was compiled has changed, which the next pass begins with")
 	}
-	judges := wantedPolicies(nativesOf(got), waiting.objects)
+	judges := wantedPolicies(c.all(), waiting.objects)
 	if len(judges) != 2 || judges["denies"] != nil || judges["also"] != nil {
 		t.Errorf("wanted: %v", judges)
 	}
-	o := &passResult{result: got, waiting: waiting, missing: []configMapRef{{"default", "gone"}}, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules[:1]}}
+	o := &passResult{
+		compileResult: compileResult{result: got, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules[:1]}},
+		paramResult:   paramResult{waiting: waiting, missing: []configMapRef{{"default", "gone"}}},
+	}
 	status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
-	if c.Reason != "Missing" || !strings.Contains(c.Message, "the webhook judges by the rule") {
-		t.Errorf("%+v", c)
+	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
+	if condition.Reason != "Missing" || !strings.Contains(condition.Message, "the webhook judges by the rule") {
+		t.Errorf("%+v", condition)
 	}
 }
 
@@ -105,8 +109,11 @@ func TestParamsThatCannotBeWritten(t *testing.T) {
 		Objects: []vap.Objects{reading("denies", "refused", "Deny")},
 		Rules:   []*compile.Rule{{Policy: p, Source: &policy.Rule{Name: "denies", Validate: &policy.Validate{}}, Target: translate.Native, Objects: []int{0}}},
 	}
-	got, waiting := waitForParams(result, []configMapRef{refused}, nil)
-	o := &passResult{result: got, waiting: waiting, unwritten: unwritten, params: err, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
+	got, waiting := waitForParams(&compileResult{result: result}, []configMapRef{refused}, nil)
+	o := &passResult{
+		compileResult: compileResult{result: got, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}},
+		paramResult:   paramResult{waiting: waiting, unwritten: unwritten, params: err},
+	}
 	status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved); condition.Reason != "Forbidden" {
 		t.Errorf("%+v", condition)
@@ -161,11 +168,11 @@ func TestRulesWaitForNamespaces(t *testing.T) {
 		{[]configMapRef{{"kube-system", "teams"}, {"apps", "others"}}, translate.Native},
 		{[]configMapRef{{"kube-system", "teams"}, {"apps", "teams"}}, translate.Webhook},
 	} {
-		got, waiting := waitForParams(result, tt.missing, all)
+		got, waiting := waitForParams(&compileResult{result: result}, tt.missing, all)
 		if got.Rules[0].Target != tt.want {
 			t.Errorf("without %v: %s", tt.missing, got.Rules[0].Target)
 		}
-		o := &passResult{result: got, waiting: waiting, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}
+		o := &passResult{compileResult: compileResult{result: got, rules: map[*policy.Policy][]*compile.Rule{p: got.Rules}}, paramResult: paramResult{waiting: waiting}}
 		status := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 		c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionParamsResolved)
 		if c.Status != metav1.ConditionTrue || strings.Contains(c.Message, "apps has none") != (tt.want == translate.Webhook) {

@@ -88,18 +88,17 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	in.taken = before.taken()
-	result, err := r.compiler.compile(ctx, in, schemas)
-	if err != nil {
+	compiled := compileResult{schemas: schemas}
+	if compiled.result, err = r.compiler.compile(ctx, in, schemas); err != nil {
 		return reconcile.Result{}, err
 	}
 	r.metrics.compiled(r.now().Sub(begun))
-	r.reports.scan(in, result, schemas)
-
-	out := &passResult{
-		result: result, scans: r.reports.scanner != nil, schemas: schemas, ignored: in.ignored, unheard: r.unheard(),
-		served: &served{schemas: schemas, ask: discovered(r.watcher.discovery)},
+	r.reports.scan(in, compiled.result, schemas)
+	compiled, params, err := r.resolve(ctx, compiled, before.configMaps())
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	again, onTheWay, err := r.bring(ctx, in, out)
+	out, again, onTheWay, err := r.enforce(ctx, in, compiled, params)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -110,6 +109,10 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
 	r.step(StepStatus)
+	out.sourceResult = sourceResult{
+		scans: r.reports.scanner != nil, ignored: in.ignored, unheard: r.unheard(),
+		served: &served{schemas: schemas, ask: discovered(r.watcher.discovery)},
+	}
 	statuses, unwritten, err := r.statuses.write(ctx, in.sources, out)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -158,50 +161,56 @@ func (r *reconciler) unheard() map[apischema.GroupKind]error {
 	return out
 }
 
-// bring is steps 3 to 7. What fails is in the outcome, for the status, and tried
-// again; step 7 waits for requests that are on their way.
-func (r *reconciler) bring(ctx context.Context, in policyList, out *passResult) (again bool, onTheWay time.Duration, err error) {
-	refs := configMapsOf(nativesOf(out.result))
-	if err := r.resolve(ctx, refs, out); err != nil {
-		return false, 0, err
-	}
+// enforce is steps 3 to 7. What fails is in the result, for the status, and tried again;
+// step 7 waits for requests that are on their way.
+func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult, params paramResult) (out *passResult, again bool, onTheWay time.Duration, err error) {
 	remaining := Remaining{
-		Policies: remainingOf(in.sources, out.result), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
+		Policies: remainingOf(in.sources, c.rules), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
 	}
-	wanted := wantedPolicies(out.all(), out.waiting.objects)
+	wanted := wantedPolicies(c.all(), params.waiting.objects)
 	r.step(StepWiden)
 	if r.webhooks.knowsNothing() && r.handover.isDone(ctx, wanted) {
 		r.webhooks.nothingRemained()
 	}
-	out.fallback = r.webhooks.widen(ctx, remaining, in.sources, out.rules)
-	done, err := r.handover.run(ctx, wanted, out.kept(in.sources))
+	fallback := r.webhooks.widen(ctx, remaining, in.sources, c.rules)
+	done, err := r.handover.run(ctx, wanted, keptRules(in.sources, c.rules, fallback))
 	if err != nil && (ctx.Err() != nil || done.live.policies == nil) {
-		return false, 0, err
+		return nil, false, 0, err
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "native policies")
 	}
-	out.live, out.failed, out.late, out.seen = done.live, done.failed, done.late, done.seen
-	out.unknown = r.canary.seeParams(ctx, done.live)
-	out.judges, out.parts, out.servers = r.canary.judges(done.live), r.canary.parts, r.canary.servers
+	seen := r.canary.result(ctx, done.live)
 	again = done.pending || done.seen != nil || len(done.failed) > 0
-	if !again {
-		onTheWay = r.narrow(ctx, refs, done.live.without(wanted).configMaps(), remaining, out)
+	if !again { // all native policies are seen as they are wanted
+		if err := r.params.clean(ctx, params.refs, done.live.without(wanted).configMaps(), params.found); err != nil {
+			params.params = err
+		}
+		if fallback == nil {
+			onTheWay = r.webhooks.onTheWay(remaining, r.now().Sub(r.canary.since))
+		}
+		if fallback == nil && onTheWay == 0 {
+			r.step(StepNarrow)
+			fallback = r.webhooks.narrow(ctx, remaining)
+		}
 	}
-	r.logFailures(ctx, out)
-	out.problems = r.webhooks.problems
-	if out.fallback == nil && !remaining.Empty() && r.webhooks.absent() {
-		out.fallback = errNoFallback
-		return again, onTheWay, nil
+	r.logFailures(ctx, fallback, params.params, done.failed)
+	if fallback == nil && !remaining.Empty() && r.webhooks.absent() {
+		fallback = errNoFallback // which another pass would not change
+	} else {
+		again = again || fallback != nil || params.params != nil
 	}
-	return again || out.fallback != nil || out.params != nil, onTheWay, nil
+	return &passResult{
+		compileResult: c, paramResult: params, handoverResult: done, canaryResult: seen,
+		webhookResult: webhookResult{fallback, r.webhooks.problems},
+	}, again, onTheWay, nil
 }
 
 // logFailures logs what a pass could not do and no status need tell, as where the policy is
 // gone: once, until it changes.
-func (r *reconciler) logFailures(ctx context.Context, out *passResult) {
-	what := map[string]error{"the webhook": out.fallback, "params": out.params}
-	for name, err := range out.failed {
+func (r *reconciler) logFailures(ctx context.Context, fallback, params error, native map[string]error) {
+	what := map[string]error{"the webhook": fallback, "params": params}
+	for name, err := range native {
 		what["the native policy "+name] = err
 	}
 	said := map[string]string{}
@@ -215,62 +224,37 @@ func (r *reconciler) logFailures(ctx context.Context, out *passResult) {
 	r.logged = said
 }
 
-// resolve finds the ConfigMaps that rules read, makes params of them, and finds who judges
-// for want of them.
-func (r *reconciler) resolve(ctx context.Context, refs []configMapRef, out *passResult) error {
-	before, err := readState(ctx, r.handover.client, r.mutations)
-	if err != nil {
-		return err
-	}
+// resolve finds the ConfigMaps that rules read, makes params of them, and leaves rules to the
+// webhook that would refuse requests for want of them. before are the ConfigMaps that rules
+// have read so far. What fails is in the result.
+func (r *reconciler) resolve(ctx context.Context, c compileResult, before []configMapRef) (compileResult, paramResult, error) {
+	out := paramResult{refs: configMapsOf(c.all())}
 	var unread map[configMapRef]error
-	out.found, unread = r.params.find(ctx, refs, before.configMaps())
+	out.found, unread = r.params.find(ctx, out.refs, before)
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return c, out, ctx.Err()
 	}
 	out.unwritten, out.params = r.params.ensure(ctx, out.found)
-	for _, ref := range refs {
+	for _, ref := range out.refs {
 		out.params = firstError(out.params, unread[ref])
 	}
-	all, err := r.namespacesFor(ctx, nativesOf(out.result))
-	if ctx.Err() != nil {
-		return ctx.Err()
+	// Where a rule denies for want of params, namespaces may have none, or take theirs along
+	// when they go.
+	var all []namespace
+	denies := func(o wantedPolicy) bool { return len(o.configMaps()) > 0 && deniesWithoutParams(o) }
+	if !r.webhooks.absent() && slices.ContainsFunc(c.all(), denies) {
+		var err error
+		if all, err = r.watcher.namespaces(ctx); ctx.Err() != nil {
+			return c, out, ctx.Err()
+		}
+		out.params = firstError(out.params, err) // who may not list namespaces judges as without the webhook
 	}
-	out.params = firstError(out.params, err) // who may not list namespaces judges as without the webhook
-	lacked := out.lack(refs, all, unread)
+	lacked := out.lack(all, unread)
 	if !r.webhooks.absent() {
-		out.result, out.waiting = waitForParams(out.result, lacked, all)
+		c.result, out.waiting = waitForParams(&c, lacked, all)
 	}
-	out.rules, out.natives = rulesByPolicy(out.result), nil
-	return nil
-}
-
-// namespacesFor are the namespaces, where a rule denies for want of params that the webhook
-// can judge by: they may have none, or take theirs along when they go.
-func (r *reconciler) namespacesFor(ctx context.Context, natives []compiledPolicy) ([]namespace, error) {
-	denies := func(o compiledPolicy) bool { return len(configMapsOfObject(o)) > 0 && deniesWithoutParams(o) }
-	if r.webhooks.absent() || !slices.ContainsFunc(natives, denies) {
-		return nil, nil
-	}
-	return r.watcher.namespaces(ctx)
-}
-
-// narrow is what comes after all native policies are seen as they are wanted: the params
-// that no rule reads go, but for those that are read still by what could not be handed over,
-// and the webhook serves only what remains, once no request can be on its way to it that went
-// past the native policies before.
-func (r *reconciler) narrow(ctx context.Context, refs, still []configMapRef, remaining Remaining, out *passResult) (onTheWay time.Duration) {
-	if err := r.params.clean(ctx, refs, still, out.found); err != nil {
-		out.params = err
-	}
-	if out.fallback != nil {
-		return 0
-	}
-	if onTheWay = r.webhooks.onTheWay(remaining, r.now().Sub(r.canary.since)); onTheWay > 0 {
-		return onTheWay
-	}
-	r.step(StepNarrow)
-	out.fallback = r.webhooks.narrow(ctx, remaining)
-	return 0
+	c.rules = rulesByPolicy(c.result)
+	return c, out, nil
 }
 
 // longestSilence is how long statuses wait at most for policies to come to rest.

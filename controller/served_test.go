@@ -62,7 +62,7 @@ spec:
 		if len(p.Rules) > 0 {
 			r.Source = p.Rules[0]
 		}
-		o := &passResult{schemas: builtin, rules: map[*policy.Policy][]*compile.Rule{p: {r}}}
+		o := &passResult{compileResult: compileResult{schemas: builtin, rules: map[*policy.Policy][]*compile.Rule{p: {r}}}}
 		conditions := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{}).Conditions
 		if ready := meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionReady); ready != tt.ready {
 			t.Errorf("%s: ready is %t", tt.name, ready)

@@ -14,43 +14,37 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 )
 
-// A passResult is what a pass found, of which statuses tell.
+// A passResult is what the steps of a pass came to, of which statuses tell.
 type passResult struct {
-	result  compile.Result
-	natives []compiledPolicy // of the result, once they were asked for
-	scans   bool             // objects that are there are scanned for reports
-	rules   map[*policy.Policy][]*compile.Rule
-	live    clusterState
-	schemas *schema.Set
-	served  *served          // which kinds the cluster serves; nil where schemas tell
-	ignored []*exception     // exceptions that do not count
-	failed  map[string]error // by object
-	late    map[string]bool  // objects that are not as wanted yet
-	seen    error            // why the API servers are not seen to judge by what is live; nil where they are
-	judges  map[string]bool  // objects that they are seen to judge by, by kind and name
-	servers int              // how many they are
-	parts   map[string]parts // of rules that they are seen to judge by, whatever else is in the objects
-	wanted  map[int]parts    // of the objects of the compilation, once they were asked for
-	there   map[string]parts // of what is live, once they were asked for
-	// unknown are the kinds of params that some API server does not know, and why.
-	unknown map[paramKind]error
-	found   foundConfigMaps // the ConfigMaps that rules are judged by
-	missing []configMapRef
-	waiting paramWait
-	params  error // why ConfigMaps could not be read, or params not written
-	// unwritten are the ConfigMaps whose params are not there for that reason.
-	unwritten map[configMapRef]error
-	// fallback is why the webhook does not serve what remains; nil where it does.
-	fallback error
-	problems []FallbackProblem
-	// unheard are kinds of policies whose changes are not heard, and why.
-	unheard map[apischema.GroupKind]error
+	compileResult
+	paramResult
+	handoverResult
+	canaryResult
+	webhookResult
+	sourceResult
 
-	warnings map[string]typeChecks // by object, once they were asked for
+	// What statuses have asked for so far: the parts of the objects of the compilation, of
+	// those that are live, and the warnings about these.
+	wanted   map[int]parts
+	there    map[string]parts
+	warnings map[string]typeChecks
+}
+
+// A webhookResult is what became of the rules that remain.
+type webhookResult struct {
+	fallback error // why the webhook does not serve them; nil where it does
+	problems []FallbackProblem
+}
+
+// A sourceResult is what is known of policies and of the cluster's kinds besides.
+type sourceResult struct {
+	scans   bool // objects that are there are scanned for reports
+	served  *served
+	ignored []*exception                  // exceptions that do not count
+	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
 }
 
 // typeChecks are the warnings of one object.
@@ -238,8 +232,8 @@ func errorsOf(found diag.List) string {
 func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 	late := false
 	for _, r := range rules {
-		for _, i := range placesOf(r, o.result) {
-			name := keyOf(o.all()[i].policy)
+		for i, object := range o.of(r) {
+			name := keyOf(object.policy)
 			switch err := o.failed[name]; {
 			case err == nil && !o.late[name], o.judgedBy(o.liveParts(), r, i): // what is to be written is about others
 			case err != nil:
@@ -269,8 +263,8 @@ func (o *passResult) liveParts() map[string]parts {
 func (o *passResult) objectsOf(rules []*compile.Rule) []string {
 	var out []string
 	for _, r := range rules {
-		for _, i := range placesOf(r, o.result) {
-			out = append(out, keyOf(o.all()[i].policy))
+		for _, object := range o.of(r) {
+			out = append(out, keyOf(object.policy))
 		}
 	}
 	return out
@@ -333,9 +327,8 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 		case waits: // who asks for an object where there is none is told by the rule
 			resolved = fmt.Sprintf("rule %s reads the ConfigMap %s of each object's own namespace; as %s has none, or is being deleted, the webhook judges by the rule", r.Name(), ref.name, ref.namespace)
 		}
-		for _, i := range placesOf(r, o.result) {
-			object := o.all()[i]
-			for _, ref := range configMapsOfObject(object) {
+		for _, object := range o.of(r) {
+			for _, ref := range object.configMaps() {
 				if slices.Contains(o.missing, ref) {
 					m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
 						r.Name(), ref.namespace, ref.name, meanwhile(object))
@@ -352,7 +345,7 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 }
 
 // meanwhile is what becomes of requests while params are missing.
-func meanwhile(o compiledPolicy) string {
+func meanwhile(o wantedPolicy) string {
 	if deniesWithoutParams(o) {
 		return "every request for the kinds that the rule is about is denied"
 	}
@@ -382,8 +375,8 @@ func (o *passResult) enforced(m *conditionSet, s *policySource, rules []*compile
 // do. It refuses every request that the rule's object is about.
 func (o *passResult) unknownTo(rules []*compile.Rule) error {
 	for _, r := range rules {
-		for _, i := range placesOf(r, o.result) {
-			if kind, ok := paramKindOf(o.all()[i].policy); ok && o.unknown[kind] != nil {
+		for _, object := range o.of(r) {
+			if kind, ok := paramKindOf(object.policy); ok && o.unknown[kind] != nil {
 				return o.unknown[kind]
 			}
 		}
@@ -395,8 +388,7 @@ func (o *passResult) unknownTo(rules []*compile.Rule) error {
 // are judged by in them, whatever has changed elsewhere.
 func (o *passResult) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
-		for _, i := range placesOf(r, o.result) {
-			object := o.all()[i]
+		for i, object := range o.of(r) {
 			unseen := !o.judges[policyKey(keyOf(object.policy))] ||
 				slices.ContainsFunc(object.bindings, func(b client.Object) bool { return !o.judges[bindingKey(keyOf(b))] })
 			if unseen && !o.judgedBy(o.parts, r, i) {

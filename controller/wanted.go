@@ -9,6 +9,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -33,22 +34,25 @@ func (r configMapRef) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.namespace, Name: r.name}
 }
 
-// wantedPolicies are the judges that a compilation wants, by key, but for those that
-// wait.
-func wantedPolicies(natives []compiledPolicy, waiting map[int]bool) map[string]*wantedPolicy {
+// wantedPolicyOf is a native policy as it is compiled, with the controller's label.
+func wantedPolicyOf[P, B client.Object](p P, bindings []B, members []vap.Member) wantedPolicy {
+	out := wantedPolicy{policy: labelled(p)}
+	for _, b := range bindings {
+		out.bindings = append(out.bindings, labelled(b))
+	}
+	for _, m := range members {
+		out.rules = append(out.rules, m.Policy+"/"+m.Rule)
+	}
+	return out
+}
+
+// wantedPolicies are the native policies of a compilation by key, but for those that wait.
+func wantedPolicies(natives []wantedPolicy, waiting map[int]bool) map[string]*wantedPolicy {
 	out := map[string]*wantedPolicy{}
-	for i, n := range natives {
-		if waiting[i] {
-			continue
+	for i := range natives {
+		if !waiting[i] {
+			out[keyOf(natives[i].policy)] = &natives[i]
 		}
-		j := &wantedPolicy{policy: labelled(n.policy)}
-		for _, b := range n.bindings {
-			j.bindings = append(j.bindings, labelled(b))
-		}
-		for _, m := range n.members {
-			j.rules = append(j.rules, m.Policy+"/"+m.Rule)
-		}
-		out[keyOf(n.policy)] = j
 	}
 	return out
 }
@@ -70,10 +74,10 @@ func ownLabels(labels map[string]string) map[string]string {
 }
 
 // configMapsOf are the ConfigMaps that native rules read by kvap's params.
-func configMapsOf(natives []compiledPolicy) []configMapRef {
+func configMapsOf(natives []wantedPolicy) []configMapRef {
 	var out []configMapRef
 	for _, o := range natives {
-		for _, ref := range configMapsOfObject(o) {
+		for _, ref := range o.configMaps() {
 			if !slices.Contains(out, ref) {
 				out = append(out, ref)
 			}
@@ -82,7 +86,7 @@ func configMapsOf(natives []compiledPolicy) []configMapRef {
 	return out
 }
 
-func configMapsOfObject(o compiledPolicy) []configMapRef {
+func (o wantedPolicy) configMaps() []configMapRef {
 	var out []configMapRef
 	for _, b := range o.bindings {
 		if ref, ok := configMapOf(o.policy, b); ok {
@@ -147,8 +151,7 @@ func rulesOf(p client.Object) []string {
 
 // remainingOf are the rules that have no native form, of policies that are enforced or
 // in shadow.
-func remainingOf(sources []*policySource, result compile.Result) []RemainingPolicy {
-	byPolicy := rulesByPolicy(result)
+func remainingOf(sources []*policySource, rules map[*policy.Policy][]*compile.Rule) []RemainingPolicy {
 	var out []RemainingPolicy
 	for _, s := range sources {
 		left, ok := s.remaining()
@@ -156,7 +159,7 @@ func remainingOf(sources []*policySource, result compile.Result) []RemainingPoli
 			continue
 		}
 		some := false
-		for _, r := range byPolicy[s.policy] {
+		for _, r := range rules[s.policy] {
 			if !isLeft(r) {
 				continue
 			}
@@ -172,10 +175,10 @@ func remainingOf(sources []*policySource, result compile.Result) []RemainingPoli
 	return out
 }
 
-// kept are the rules of enforced policies that the webhook is to judge and does not, by
-// the names that native policies call them: what judges by them stays.
-func (o *passResult) kept(sources []*policySource) map[string]bool {
-	if o.fallback == nil {
+// keptRules are the rules of enforced policies that the webhook is to judge and, because it
+// fails, does not, by the names that native policies call them: what judges by them stays.
+func keptRules(sources []*policySource, rules map[*policy.Policy][]*compile.Rule, failure error) map[string]bool {
+	if failure == nil {
 		return nil
 	}
 	out := map[string]bool{}
@@ -183,7 +186,7 @@ func (o *passResult) kept(sources []*policySource) map[string]bool {
 		if s.policy == nil || s.mode != v1alpha1.ModeEnforce {
 			continue
 		}
-		for _, r := range o.rules[s.policy] {
+		for _, r := range rules[s.policy] {
 			if !isLeft(r) {
 				continue
 			}
