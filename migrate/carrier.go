@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -93,4 +94,32 @@ func over(have, want *unstructured.Unstructured) *unstructured.Unstructured {
 	o.SetLabels(want.GetLabels())
 	o.SetAnnotations(want.GetAnnotations())
 	return o
+}
+
+// Lost are the rules that the record has and nobody carries out.
+func (w PolicyState) Lost() (names []string) {
+	if w.Source != nil || w.Carrier == nil || w.status().Original == nil || w.Stage() == v1alpha1.StageShadow {
+		return nil
+	}
+	original, err := restored(w.status().Original)
+	if err != nil {
+		return nil
+	}
+	has := RuleNames(w.Carrier)
+	for _, name := range RuleNames(original) {
+		if !slices.Contains(has, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// objectTitle is what kubectl calls a policy.
+func objectTitle(o *unstructured.Unstructured) string {
+	gvk := o.GroupVersionKind()
+	title := strings.TrimSuffix(strings.ToLower(gvk.Kind), "y") + "ies." + gvk.Group + " " + o.GetName()
+	if o.GetNamespace() != "" {
+		title += " -n " + o.GetNamespace()
+	}
+	return title
 }

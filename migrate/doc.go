@@ -19,5 +19,6 @@
 // It does not talk to a cluster, and has no clock: carrying moves out is its callers'
 // part.
 //
-// Start at MakePlan (plan.go), and at Goal.Next (goal.go).
+// Start at MakePlan (plan.go), and at Goal.Next (goal.go); each verb has a file: shadow.go,
+// enforce.go, rollback.go and adopt.go. What every verb refuses is in refuse.go.
 package migrate

@@ -1,13 +1,16 @@
 package migrate
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
 )
 
 // refuseEnforce wants a comparison that speaks for the policy, or a reason. What was
@@ -255,4 +258,94 @@ func (w PolicyState) carry(part, mode string) (*Move, error) {
 		return wait(see, seen.Why), nil
 	}
 	return nil, nil
+}
+
+// refuseClosedWay wants a reason where rules are left that nobody carries out any more.
+func (g Goal) refuseClosedWay(w PolicyState) error {
+	switch {
+	case !w.closed() || w.Source == nil:
+		return nil
+	case g.Way != "" && g.Way != v1alpha1.WayRemove && w.status().Doing == nil && w.Stage() != v1alpha1.StageEnforced:
+		return fmt.Errorf("the way %s writes into Kyverno's policy, and the API server takes no change of it any more (%s); the way is remove", g.Way, w.Closed)
+	case len(w.Staying) > 0 && g.Accept == "":
+		return fmt.Errorf("nothing but Kyverno carries out %s, and Kyverno 1.20 carries out no policy of %s: nobody does; "+
+			"rewrite it, or have kvap enforce the others, with all of it in the record: --accept REASON", strings.Join(w.Staying, ", "), kyvernoGroup)
+	}
+	return nil
+}
+
+// refuseOtherCarrier is an error where kvap.dev has a policy of the name already that is
+// not what the source is.
+func (w PolicyState) refuseOtherCarrier() error {
+	switch {
+	case w.Carrier == nil, w.takesPlace():
+		return nil
+	case !w.shadowedApart():
+		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
+	case w.Carrier.GetGeneration() > 1 || w.changed():
+		return fmt.Errorf("the policy and that of kvap.dev in shadow beside it are no longer the same; kvap migrate rollback %[1]s and kvap migrate shadow %[1]s make it anew", w.Title())
+	}
+	return nil
+}
+
+// takesPlace tells of a policy of kvap.dev with the spec of the source that enforces it, and
+// that no record knows: the files of --output-dir were applied.
+func (w PolicyState) takesPlace() bool {
+	if w.Source == nil || w.Carrier == nil || !w.closed() || modeOf(w.Carrier) != v1alpha1.ModeEnforce ||
+		w.status().Doing == nil && !slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageNone, v1alpha1.StageShadow}, w.Stage()) {
+		return false
+	}
+	want, err := w.carrier(v1alpha1.ModeEnforce)
+	return err == nil && Digest(want.Object) == Digest(w.Carrier.Object)
+}
+
+// TakesPlace is takesPlace, where it was seen to enforce.
+func (w PolicyState) TakesPlace() bool {
+	return w.takesPlace() && w.CarrierStatus.as(v1alpha1.ModeEnforce, w.Carrier).Yes
+}
+
+// WayFor is the lightest way by which Kyverno can be switched off for a policy, by what
+// its own validation takes: admission: false is only for policies with nothing but
+// validate rules, and not together with background: false. Apart, nothing is written into
+// a policy that moves whole.
+func (g Goal) WayFor(w PolicyState) (v1alpha1.MigrationWay, error) {
+	begun := w.Source == nil || isOff(w.Source) || KyvernoHasRest(w.Source)
+	if s := w.status(); s.Way != "" && (begun || !w.closed()) {
+		return s.Way, nil
+	}
+	if err := (Goal{Verb: Enforce}).refuseGone(w); err != nil {
+		return "", err
+	}
+	if w.outOfShadow() {
+		return v1alpha1.WayRemove, nil
+	}
+	if err := w.refuseAbsent(); err != nil {
+		return "", err
+	}
+	if !CanCarry(w.Ref) || w.Ref.Group != kyvernoGroup {
+		return v1alpha1.WayAdmission, nil
+	}
+	data, err := json.Marshal(w.Source.Object)
+	if err != nil {
+		panic(err) // what came as JSON goes as JSON
+	}
+	f, _ := policy.Parse(w.Ref.Name, data)
+	if len(f.Policies) != 1 {
+		return "", fmt.Errorf("the policy cannot be read; kvap status says why")
+	}
+	p := f.Policies[0]
+	onlyValidates := !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Validate == nil })
+	switch {
+	case !p.Admission:
+		return "", fmt.Errorf("nobody judges requests by it: admission is false")
+	case len(w.Staying) == len(p.Rules):
+		return "", fmt.Errorf("nothing but Kyverno carries its rules out; leave it there")
+	case w.closed():
+		return v1alpha1.WayRemove, nil
+	case len(w.Staying) > 0:
+		return v1alpha1.WayReplace, nil
+	case p.Background && onlyValidates && !g.apart(w):
+		return v1alpha1.WayAdmission, nil
+	}
+	return v1alpha1.WayRemove, nil
 }

@@ -139,3 +139,39 @@ func (w PolicyState) letGo(back string) *Move {
 	}
 	return nil
 }
+
+// refuseBack says that Kyverno never takes a policy back, and what can be done, where the
+// way back writes what the API server denies, or kvap enforces the policy: that Kyverno's
+// is left standing cannot be noted in it, as held does, and whoever decided before that to
+// delete it, and is slow, would.
+func (w PolicyState) refuseBack(back string) error {
+	if !w.closed() {
+		return nil
+	}
+	enforced := w.Carrier != nil && modeOf(w.Carrier) == v1alpha1.ModeEnforce || w.Source != nil && modeOf(w.Source) == v1alpha1.ModeEnforce
+	if !enforced && w.Source != nil && !isOff(w.Source) && !KyvernoHasRest(w.Source) && modeOf(w.Source) == back {
+		return nil
+	}
+	if !enforced {
+		on := "kvap migrate enforce " + w.Title() + " leads on"
+		if w.Stopped() {
+			on = "to have kvap enforce it again: " + w.Restart()
+		}
+		return fmt.Errorf("kvap goes on without effect: the API server takes no change of Kyverno's policy any more (%s); %s", w.Closed, on)
+	}
+	stop := "kubectl annotate --overwrite " + w.carrierTitle() + " kvap.dev/mode=shadow"
+	if w.Carrier == nil {
+		stop = "kvap migrate adopt " + w.Title() + ", and then " + stop
+	}
+	return fmt.Errorf("kvap goes on enforcing: Kyverno never takes it back, for the API server takes no policy of %s any more (%s); to deny nothing by it: %s; "+
+		"Kyverno 1.19 or earlier, if you install that, gets it from the record by the same command", kyvernoGroup, w.Closed, stop)
+}
+
+// carrierTitle is what kubectl calls the policy of kvap.dev.
+func (w PolicyState) carrierTitle() string {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(w.Ref.Kind))
+	o.SetNamespace(w.Ref.Namespace)
+	o.SetName(w.Ref.Name)
+	return objectTitle(o)
+}

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -33,4 +34,39 @@ func (g Goal) shadow(w PolicyState) (*Move, error) {
 		return wait("see that it is judged", seen.Why), nil
 	}
 	return nil, nil
+}
+
+// shadowApart has a policy of kvap.dev judge without effect. Where the controller judges by
+// the source in shadow already, none is needed.
+func (g Goal) shadowApart(w PolicyState) (*Move, error) {
+	if w.Carrier != nil && w.status().Doing == nil && !w.shadowedApart() {
+		return nil, fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made, and kvap judges by it in its mode (%s): "+
+			"shadow would end that; kvap migrate enforce %s goes on where it says the same, else rename or delete it", cmp.Or(modeOf(w.Carrier), "the controller's"), w.Title())
+	}
+	if w.Carrier == nil && w.SourceStatus.as(v1alpha1.ModeShadow, w.Source).Yes {
+		return nil, nil
+	}
+	return w.carry("shadow-1-beside", v1alpha1.ModeShadow)
+}
+
+// shadowedApart tells of a policy of kvap.dev that shadow has made, beside one of Kyverno
+// that cannot be changed.
+func (w PolicyState) shadowedApart() bool {
+	return w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && modeOf(w.Carrier) == v1alpha1.ModeShadow && w.Stage() == v1alpha1.StageShadow
+}
+
+// Stranded tells of a policy of kvap.dev that shadow has made beside one of Kyverno that is
+// gone since, by hand or with its definition: nobody enforces it.
+func (w PolicyState) Stranded() bool { return w.Source == nil && w.shadowedApart() }
+
+// OutOfShadow is the command that has kvap enforce a policy of kvap.dev, and the one that
+// removes it.
+func (w PolicyState) OutOfShadow() (enforce, remove string) {
+	return "kvap migrate enforce " + w.Title() + " --accept REASON", "kubectl delete " + objectTitle(w.Carrier)
+}
+
+// outOfShadow tells of a policy of kvap.dev that shadow has made, and that is all that is
+// left of a policy.
+func (w PolicyState) outOfShadow() bool {
+	return w.Source == nil && w.Carrier != nil && w.Carrier.GetAnnotations()[v1alpha1.HistoryKey] != "" && w.Stage() == v1alpha1.StageShadow
 }
