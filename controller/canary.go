@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,7 +77,8 @@ func (c *canary) ask(ctx context.Context, objects []client.Object, l clusterStat
 			return fmt.Errorf("the canary, which tells whether policies are in effect: %w", err)
 		}
 	}
-	servers, silent, err := c.heard(ctx, wordOf(objects), patience)
+	word := objects[0].(*nativePolicy).Spec.MatchConstraints.ResourceRules[0].ResourceNames[0]
+	servers, silent, err := c.heard(ctx, word, patience)
 	switch {
 	case silent != "":
 		return fmt.Errorf("%s does not yet judge by the policies: %w", silent, err)
@@ -151,11 +155,6 @@ func (c *canary) judges(l clusterState) map[string]bool {
 	return out
 }
 
-// wordOf is the word of a canary.
-func wordOf(objects []client.Object) string {
-	return objects[0].(*nativePolicy).Spec.MatchConstraints.ResourceRules[0].ResourceNames[0]
-}
-
 func current(o client.Object, l clusterState) bool {
 	have := l.like(o)
 	return have != nil && sameObject(o, have)
@@ -185,19 +184,10 @@ func warns(ctx context.Context, server *rest.Config, namespace, word string) err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for it: %w", firstError(err, ctx.Err()))
+			return fmt.Errorf("waiting for it: %w", cmp.Or(err, ctx.Err()))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-}
-
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // A listener waits for a word in a warning.
@@ -232,7 +222,7 @@ func (c *canary) apiServers(ctx context.Context) ([]*rest.Config, error) {
 					continue
 				}
 				one := rest.CopyConfig(c.config)
-				one.Host = fmt.Sprintf("https://%s:%d", bracketed(endpoint.Addresses[0]), *port.Port)
+				one.Host = "https://" + net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*port.Port)))
 				one.ServerName = "kubernetes.default.svc"
 				out = append(out, one)
 			}
@@ -242,11 +232,4 @@ func (c *canary) apiServers(ctx context.Context) ([]*rest.Config, error) {
 		return []*rest.Config{c.config}, nil
 	}
 	return out, nil
-}
-
-func bracketed(address string) string {
-	if strings.Contains(address, ":") {
-		return "[" + address + "]"
-	}
-	return address
 }

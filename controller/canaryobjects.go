@@ -52,18 +52,18 @@ func canaryObjects(word string, params *admissionregistrationv1.ParamKind, mutat
 	if mutations {
 		fine = fmt.Sprintf("object.metadata.?annotations[?'%s'].orValue('') != '%s'", canaryKey, word)
 	}
-	p := &nativePolicy{TypeMeta: policyType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+	p := &nativePolicy{Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy: &ignore, MatchConstraints: named(), ParamKind: params,
 		Validations: []admissionregistrationv1.Validation{{Expression: fine, Message: word + " is in effect"}},
 	}}
-	b := &nativeBinding{TypeMeta: bindingType(), Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+	b := &nativeBinding{Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: canaryName, MatchResources: named(),
 		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn},
 	}}
 	out := []client.Object{p, b}
 	if mutations {
 		out = append(out,
-			&mutatingPolicy{TypeMeta: mutatingPolicyType(), Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			&mutatingPolicy{Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 				FailurePolicy: &ignore, MatchConstraints: named(), ParamKind: params, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 				Mutations: []admissionregistrationv1.Mutation{{
 					PatchType: admissionregistrationv1.PatchTypeJSONPatch,
@@ -72,12 +72,13 @@ func canaryObjects(word string, params *admissionregistrationv1.ParamKind, mutat
 					},
 				}},
 			}},
-			&mutatingBinding{TypeMeta: mutatingBindingType(), Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
+			&mutatingBinding{Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
 				PolicyName: canaryName, MatchResources: named(),
 			}},
 		)
 	}
 	for _, o := range out {
+		o.GetObjectKind().SetGroupVersionKind(gvkOf(o))
 		o.SetName(canaryName)
 		o.SetLabels(ownLabels(nil))
 	}

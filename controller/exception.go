@@ -24,12 +24,6 @@ type exception struct {
 	why string
 }
 
-// trusts tells that exceptions of a namespace count. Else whoever may make an exception
-// in a namespace of his own could switch off the policies of the whole cluster.
-func (l *policyLister) trusts(namespace string) bool {
-	return slices.Contains(l.trusted, allNamespaces) || slices.Contains(l.trusted, namespace)
-}
-
 func (l *policyLister) exception(o *unstructured.Unstructured, key string) *exception {
 	if before := l.exceptions[key]; before != nil && before.version == o.GetResourceVersion() {
 		return before
@@ -81,11 +75,6 @@ func (s *policyList) except(e *exception, trusted bool, now time.Time) {
 	s.exceptions = append(s.exceptions, e.parsed...)
 }
 
-// isAbout tells that an exception names a policy.
-func (e *exception) isAbout(p *policy.Policy) bool {
-	return slices.ContainsFunc(e.parsed, func(x *policy.Exception) bool { return x.IsFrom(p) })
-}
-
 // maxIgnored bounds what a status says of exceptions that do not count: anybody can
 // make many.
 const maxIgnored = 10
@@ -94,7 +83,7 @@ const maxIgnored = 10
 func ignoredFor(p *policy.Policy, ignored []*exception) []v1alpha1.IgnoredException {
 	var out []v1alpha1.IgnoredException
 	for _, e := range ignored {
-		if p != nil && len(out) < maxIgnored && e.isAbout(p) {
+		if p != nil && len(out) < maxIgnored && slices.ContainsFunc(e.parsed, func(x *policy.Exception) bool { return x.IsFrom(p) }) {
 			out = append(out, v1alpha1.IgnoredException{Namespace: e.namespace, Name: e.name, Reason: e.why})
 		}
 	}

@@ -194,7 +194,7 @@ func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l clu
 	if err != nil {
 		return err
 	}
-	setSpec(got, want)
+	setContent(got, want)
 	return h.writer.replace(ctx, got)
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
@@ -32,7 +31,8 @@ func TestHandoverThatIsNotSeen(t *testing.T) {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
 	w := &writer{client: c, direct: c, tell: func(string) {}}
-	gone := &nativePolicy{TypeMeta: policyType(), ObjectMeta: metav1.ObjectMeta{Name: "gone", Labels: ownLabels(nil)}}
+	gone := emptyLike(&nativePolicy{}).(*nativePolicy)
+	gone.Name, gone.Labels = "gone", ownLabels(nil)
 	if err := w.apply(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}

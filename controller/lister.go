@@ -22,7 +22,9 @@ type policyLister struct {
 	client client.Reader
 	direct client.Reader // with no cache
 	mode   string
-	// trusted are the namespaces whose exceptions count; allNamespaces means all.
+	// trusted are the namespaces whose exceptions count; allNamespaces means all. Else whoever
+	// may make an exception in a namespace of his own could switch off the policies of the
+	// whole cluster.
 	trusted    []string
 	sources    map[string]*policySource
 	exceptions map[string]*exception
@@ -60,7 +62,8 @@ func (l *policyLister) read(ctx context.Context, watched map[string]schema.Group
 			key := translationName(referenceTo(o))
 			if kind.exception {
 				exceptions[key] = l.exception(o, key)
-				out.except(exceptions[key], l.trusts(o.GetNamespace()), now)
+				trusted := slices.Contains(l.trusted, allNamespaces) || slices.Contains(l.trusted, o.GetNamespace())
+				out.except(exceptions[key], trusted, now)
 				continue
 			}
 			if sources[key], err = l.source(ctx, o, key); err != nil {

@@ -2,10 +2,12 @@ package controller
 
 import (
 	"iter"
+	"reflect"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
@@ -22,15 +24,34 @@ type (
 	mutatingBinding = admissionregistrationv1.MutatingAdmissionPolicyBinding
 )
 
-func typeOf(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
+// gvkOf is the kind of an object of admissionregistration.k8s.io/v1: it is called as its type.
+func gvkOf(o client.Object) apischema.GroupVersionKind {
+	return admissionregistrationv1.SchemeGroupVersion.WithKind(reflect.TypeOf(o).Elem().Name())
 }
 
-func policyType() metav1.TypeMeta  { return typeOf("ValidatingAdmissionPolicy") }
-func bindingType() metav1.TypeMeta { return typeOf("ValidatingAdmissionPolicyBinding") }
+// emptyLike is an object of the type of another.
+func emptyLike(o client.Object) client.Object {
+	out, _ := reflect.New(reflect.TypeOf(o).Elem()).Interface().(client.Object)
+	out.GetObjectKind().SetGroupVersionKind(gvkOf(o))
+	return out
+}
 
-func mutatingPolicyType() metav1.TypeMeta  { return typeOf("MutatingAdmissionPolicy") }
-func mutatingBindingType() metav1.TypeMeta { return typeOf("MutatingAdmissionPolicyBinding") }
+// content is the field of an object that says what it does: the spec of what is native, or
+// the webhooks of a configuration.
+func content(o client.Object) reflect.Value {
+	fields := reflect.ValueOf(o).Elem()
+	if spec := fields.FieldByName("Spec"); spec.IsValid() {
+		return spec
+	}
+	return fields.FieldByName("Webhooks")
+}
+
+// setContent gives an object the content of another of its type.
+func setContent(o, of client.Object) {
+	of, _ = of.DeepCopyObject().(client.Object)
+	o.GetObjectKind().SetGroupVersionKind(gvkOf(of))
+	content(o).Set(content(of))
+}
 
 // mutatingPrefix begins the keys of what mutates, which may have the names of what validates.
 const mutatingPrefix = "mutating/"
@@ -80,49 +101,7 @@ func bind(o client.Object, name string) {
 	}
 }
 
-func specOf(o client.Object) any {
-	switch o := o.(type) {
-	case *nativePolicy:
-		return o.Spec
-	case *nativeBinding:
-		return o.Spec
-	case *mutatingPolicy:
-		return o.Spec
-	case *mutatingBinding:
-		return o.Spec
-	}
-	return nil
-}
-
-// likeOf is an object of the kind of another, with its spec.
-func likeOf(o client.Object) client.Object {
-	switch o := o.(type) {
-	case *nativePolicy:
-		return &nativePolicy{TypeMeta: policyType(), Spec: *o.Spec.DeepCopy()}
-	case *nativeBinding:
-		return &nativeBinding{TypeMeta: bindingType(), Spec: *o.Spec.DeepCopy()}
-	case *mutatingPolicy:
-		return &mutatingPolicy{TypeMeta: mutatingPolicyType(), Spec: *o.Spec.DeepCopy()}
-	case *mutatingBinding:
-		return &mutatingBinding{TypeMeta: mutatingBindingType(), Spec: *o.Spec.DeepCopy()}
-	}
-	return nil
-}
-
-// setSpec gives an object the spec of another of its kind.
-func setSpec(o, of client.Object) {
-	o.GetObjectKind().SetGroupVersionKind(of.GetObjectKind().GroupVersionKind())
-	switch o := o.(type) {
-	case *nativePolicy:
-		o.Spec = *of.(*nativePolicy).Spec.DeepCopy()
-	case *nativeBinding:
-		o.Spec = *of.(*nativeBinding).Spec.DeepCopy()
-	case *mutatingPolicy:
-		o.Spec = *of.(*mutatingPolicy).Spec.DeepCopy()
-	case *mutatingBinding:
-		o.Spec = *of.(*mutatingBinding).Spec.DeepCopy()
-	}
-}
+func specOf(o client.Object) any { return content(o).Interface() }
 
 // sameObject tells that there is nothing to write. Labels and annotations of others are
 // theirs.

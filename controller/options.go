@@ -69,13 +69,6 @@ type Options struct {
 	MetricsAddress, HealthAddress, PprofAddress string
 }
 
-func (o Options) step() func(Step) {
-	if o.Step == nil {
-		return func(Step) {}
-	}
-	return o.Step
-}
-
 // Modes are the modes of a policy.
 func Modes() []string { return v1alpha1.Modes() }
 
@@ -92,6 +85,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Mutations == "" {
 		o.Mutations = MutationsAuto
+	}
+	if o.Step == nil {
+		o.Step = func(Step) {}
 	}
 	if o.Fallback == nil {
 		o.Fallback = NoFallback{}

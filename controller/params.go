@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -85,7 +86,7 @@ func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ fou
 	for _, ref := range refs {
 		w := s.watchOf(ref)
 		if w == nil || !cache.WaitForCacheSync(bounded.Done(), w.informer.HasSynced) {
-			unread[ref] = fmt.Errorf("ConfigMaps cannot be read: %w", firstError(s.standIn(ctx, ref, out), w.failure(), context.Cause(bounded)))
+			unread[ref] = fmt.Errorf("ConfigMaps cannot be read: %w", cmp.Or(s.standIn(ctx, ref, out), w.failure(), context.Cause(bounded)))
 			continue
 		}
 		for _, o := range w.informer.GetStore().List() {
@@ -126,7 +127,7 @@ func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten m
 			continue
 		}
 		if !errors.Is(failed, errGoing) {
-			err = firstError(err, fmt.Errorf("params %s: %w", key, failed))
+			err = cmp.Or(err, fmt.Errorf("params %s: %w", key, failed))
 		}
 		there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
 		if apierrors.IsNotFound(there) {
@@ -150,7 +151,7 @@ func (s *paramSync) clean(ctx context.Context, refs, still []configMapRef, in fo
 	for i := range all.Items {
 		have := &all.Items[i]
 		ref := refOf(have)
-		if in.has(ref) || isOneOf(still, ref) || s.configMap(ref.key()) != nil || !isOurs(have) {
+		if in.has(ref) || slices.Contains(still, ref) || slices.Contains(still, configMapRef{"", ref.name}) || s.configMap(ref.key()) != nil || !isOurs(have) {
 			continue
 		}
 		if err := s.writer.remove(ctx, have.DeepCopy()); err != nil {
@@ -182,7 +183,7 @@ func (s *paramSync) write(ctx context.Context, from *corev1.ConfigMap) error {
 		return err
 	case err == nil && !isOurs(have):
 		return nil
-	case err == nil && sameData(have.Data, from.Data) && contains(have.Labels, ownLabels(nil)):
+	case err == nil && maps.Equal(have.Data, from.Data) && contains(have.Labels, ownLabels(nil)):
 		return nil
 	}
 	want := &v1alpha1.Params{
@@ -194,7 +195,7 @@ func (s *paramSync) write(ctx context.Context, from *corev1.ConfigMap) error {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err) {
 		return errGoing
 	}
-	if err == nil && !sameData(want.Data, from.Data) { // somebody has added keys
+	if err == nil && !maps.Equal(want.Data, from.Data) { // somebody has added keys
 		want.Data = from.Data
 		return s.writer.replace(ctx, want)
 	}
@@ -215,8 +216,6 @@ func (w *configMapWatch) failure() error {
 // errGoing is a namespace in which nothing can be made any more. With it the ConfigMap goes
 // as well, at a time that nobody knows.
 var errGoing = errors.New("its namespace is being deleted")
-
-func sameData(a, b map[string]string) bool { return len(a) == len(b) && contains(a, b) }
 
 // configMap is the ConfigMap of a name, if rules read it.
 func (s *paramSync) configMap(key types.NamespacedName) *corev1.ConfigMap {

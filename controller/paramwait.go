@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,7 +34,7 @@ type paramResult struct {
 func (o *paramResult) lack(all []namespace, unread map[configMapRef]error) []configMapRef {
 	var own []configMapRef
 	for _, ref := range o.found.lacking(o.refs, all) {
-		switch err := firstError(unread[ref], unread[configMapRef{"", ref.name}]); {
+		switch err := cmp.Or(unread[ref], unread[configMapRef{"", ref.name}]); {
 		case err != nil:
 			o.unwritten[ref] = err
 		case slices.Contains(o.refs, ref) && o.found.has(ref):

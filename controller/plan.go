@@ -61,7 +61,7 @@ func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]
 		if p.isForeign(wanted[name]) {
 			out.foreign[name] = true
 		} else {
-			p.current[name] = p.isCurrent(wanted[name])
+			p.current[name] = len(p.changes(wanted[name])) == 0
 		}
 		for _, rule := range wanted[name].rules {
 			p.homes[rule] = append(p.homes[rule], name)
@@ -99,8 +99,6 @@ func (p *planner) isForeign(j *wantedPolicy) bool {
 	})
 }
 
-func (p *planner) isCurrent(j *wantedPolicy) bool { return len(p.changes(j)) == 0 }
-
 // changes are the objects of a judge that are not there as wanted, the policy first.
 func (p *planner) changes(j *wantedPolicy) []client.Object {
 	var out []client.Object
@@ -131,7 +129,7 @@ func (p *planner) mayChange(name string) bool {
 	if !ok {
 		return true
 	}
-	if p.seen && p.hasStandIn(name) {
+	if standIn, ok := p.live.policies[standInOf(name)]; p.seen && ok && isOurs(standIn) {
 		return true
 	}
 	for _, rule := range rulesOf(have) {
@@ -149,11 +147,6 @@ func (p *planner) settled(rule string) bool {
 		return !p.kept[rule]
 	}
 	return p.seen && !slices.ContainsFunc(homes, func(name string) bool { return !p.current[name] })
-}
-
-func (p *planner) hasStandIn(name string) bool {
-	have, ok := p.live.policies[standInOf(name)]
-	return ok && isOurs(have)
 }
 
 // removals are what the controller made and nobody wants any more: bindings first,
@@ -219,7 +212,8 @@ func standIns(names []string, l clusterState) []client.Object {
 		if !ok {
 			continue
 		}
-		copied := likeOf(have)
+		copied := emptyLike(have)
+		setContent(copied, have)
 		copied.SetName(shortName(have.GetName() + standInSuffix))
 		copied.SetLabels(ownLabels(nil))
 		copied.SetAnnotations(maps.Clone(have.GetAnnotations()))
@@ -228,7 +222,8 @@ func standIns(names []string, l clusterState) []client.Object {
 			if boundTo(b) != name || !isOurs(b) {
 				continue
 			}
-			bound := likeOf(b)
+			bound := emptyLike(b)
+			setContent(bound, b)
 			bound.SetName(shortName(b.GetName() + standInSuffix))
 			bound.SetLabels(ownLabels(nil))
 			bind(bound, copied.GetName())

@@ -19,9 +19,9 @@ import (
 // mutates.
 func judgeOf(name string, version int, rules ...string) *wantedPolicy {
 	var t vap.Translation
-	j := &wantedPolicy{policy: &nativePolicy{TypeMeta: policyType()}, bindings: []client.Object{&nativeBinding{TypeMeta: bindingType()}}, rules: rules}
+	j := &wantedPolicy{policy: emptyLike(&nativePolicy{}), bindings: []client.Object{emptyLike(&nativeBinding{})}, rules: rules}
 	if strings.HasPrefix(name, "m") {
-		j.policy, j.bindings[0] = &mutatingPolicy{TypeMeta: mutatingPolicyType()}, &mutatingBinding{TypeMeta: mutatingBindingType()}
+		j.policy, j.bindings[0] = emptyLike(&mutatingPolicy{}), emptyLike(&mutatingBinding{})
 	}
 	for _, r := range rules {
 		policy, rule, _ := strings.Cut(r, "/")

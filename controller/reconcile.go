@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -236,7 +237,7 @@ func (r *reconciler) resolve(ctx context.Context, c compileResult, before []conf
 	}
 	out.unwritten, out.params = r.params.ensure(ctx, out.found)
 	for _, ref := range out.refs {
-		out.params = firstError(out.params, unread[ref])
+		out.params = cmp.Or(out.params, unread[ref])
 	}
 	// Where a rule denies for want of params, namespaces may have none, or take theirs along
 	// when they go.
@@ -247,7 +248,7 @@ func (r *reconciler) resolve(ctx context.Context, c compileResult, before []conf
 		if all, err = r.watcher.namespaces(ctx); ctx.Err() != nil {
 			return c, out, ctx.Err()
 		}
-		out.params = firstError(out.params, err) // who may not list namespaces judges as without the webhook
+		out.params = cmp.Or(out.params, err) // who may not list namespaces judges as without the webhook
 	}
 	lacked := out.lack(all, unread)
 	if !r.webhooks.absent() {

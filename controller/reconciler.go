@@ -59,7 +59,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, chan
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
 	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &reconciler{
-		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.step(),
+		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.Step,
 		watcher:    &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
 		policies:   &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
 		types:      &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},

@@ -418,11 +418,7 @@ func joined(actions []string) string {
 	return strings.Join(out, ",")
 }
 
-// sameStatus tells that there is nothing to write, whatever the times.
-func sameStatus(a, b v1alpha1.PolicyTranslationStatus) bool {
-	return statusText(a) == statusText(b)
-}
-
+// statusText is what of a status differs where there is something to write: all but times.
 func statusText(s v1alpha1.PolicyTranslationStatus) string {
 	s = *s.DeepCopy()
 	for i := range s.Conditions {

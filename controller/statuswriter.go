@@ -52,7 +52,7 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 		}
 		want := s.wanted(name, source, out.statusOf(source, last), have)
 		statuses = append(statuses, want.Status)
-		if have != nil && have.Spec == want.Spec && sameStatus(have.Status, want.Status) {
+		if have != nil && have.Spec == want.Spec && statusText(have.Status) == statusText(want.Status) {
 			continue
 		}
 		before[name] = have

@@ -33,7 +33,9 @@ func (l *policyLister) uninstalled(ctx context.Context, have map[string]*policyS
 	for i := range list.Items {
 		t := &list.Items[i]
 		kind, ok := kindOfSource(t.Spec.Source)
-		if have[t.Name] != nil || have[translationName(carrierOf(t.Spec.Source))] != nil || !ok ||
+		carrier := t.Spec.Source // the policy of kvap.dev that carries it on
+		carrier.Group, carrier.UID = v1alpha1.Group, ""
+		if have[t.Name] != nil || have[translationName(carrier)] != nil || !ok ||
 			t.Labels[vap.ManagedByLabel] != Manager || t.DeletionTimestamp != nil || t.Status.Mode != v1alpha1.ModeEnforce {
 			continue
 		}
@@ -41,7 +43,8 @@ func (l *policyLister) uninstalled(ctx context.Context, have map[string]*policyS
 		if before != nil && before.ref.UID != t.Spec.Source.UID {
 			before = nil
 		}
-		if (before == nil || !before.uninstalled) && !saysUninstalled(t) {
+		said := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionCompiled)
+		if (before == nil || !before.uninstalled) && (said == nil || said.Reason != reasonUninstalled) {
 			if gone, err := l.isGone(ctx, kind); err != nil || !gone {
 				if err != nil {
 					return nil, err
@@ -91,11 +94,6 @@ func (l *policyLister) isGone(ctx context.Context, kind sourceKind) (bool, error
 	}), nil
 }
 
-func saysUninstalled(t *v1alpha1.PolicyTranslation) bool {
-	c := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionCompiled)
-	return c != nil && c.Reason == reasonUninstalled
-}
-
 // kindOfSource is the kind of a policy that is not kvap's own: whoever takes kvap's own
 // definitions away uninstalls kvap.
 func kindOfSource(ref v1alpha1.PolicyReference) (sourceKind, bool) {
@@ -105,10 +103,4 @@ func kindOfSource(ref v1alpha1.PolicyReference) (sourceKind, bool) {
 		}
 	}
 	return sourceKind{}, false
-}
-
-// carrierOf is the policy of kvap.dev that carries a policy on.
-func carrierOf(ref v1alpha1.PolicyReference) v1alpha1.PolicyReference {
-	ref.Group, ref.UID = v1alpha1.Group, ""
-	return ref
 }

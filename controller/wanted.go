@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,9 +67,7 @@ func labelled(o client.Object) client.Object {
 
 func ownLabels(labels map[string]string) map[string]string {
 	out := map[string]string{}
-	for k, v := range labels {
-		out[k] = v
-	}
+	maps.Copy(out, labels)
 	out[vap.ManagedByLabel] = Manager
 	return out
 }
@@ -128,11 +127,6 @@ func (l clusterState) without(wanted map[string]*wantedPolicy) clusterState {
 		}
 	}
 	return out
-}
-
-// isOneOf tells that a ConfigMap is one of those that rules read.
-func isOneOf(refs []configMapRef, ref configMapRef) bool {
-	return slices.Contains(refs, ref) || slices.Contains(refs, configMapRef{"", ref.name})
 }
 
 // rulesOf are the rules that a policy in the cluster judges by, as its source map

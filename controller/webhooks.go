@@ -8,7 +8,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
@@ -237,18 +236,17 @@ func (w *webhooks) register(ctx context.Context, want client.Object) (got client
 	err = w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	same := func(got client.Object) bool {
 		return contains(got.GetLabels(), want.GetLabels()) && contains(got.GetAnnotations(), want.GetAnnotations()) &&
-			owned(want, got) && equality.Semantic.DeepEqual(webhooksOf(got), webhooksOf(want))
+			owned(want, got) && equality.Semantic.DeepEqual(specOf(got), specOf(want))
 	}
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
 		return have, false, err
 	}
-	want.GetObjectKind().SetGroupVersionKind(configurationType(want))
+	want.GetObjectKind().SetGroupVersionKind(gvkOf(want))
 	got = want.DeepCopyObject().(client.Object)
 	if err := w.writer.apply(ctx, got); err != nil || same(got) {
 		return got, true, err
 	}
-	got.GetObjectKind().SetGroupVersionKind(configurationType(want))
-	setWebhooks(got, want)
+	setContent(got, want)
 	return got, true, w.writer.replace(ctx, got)
 }
 
@@ -283,39 +281,4 @@ func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error 
 		}
 	}
 	return nil
-}
-
-// emptyLike is a configuration of the same kind.
-func emptyLike(o client.Object) client.Object {
-	if _, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
-		return &admissionregistrationv1.MutatingWebhookConfiguration{}
-	}
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{}
-}
-
-// configurationType is the kind of a configuration.
-func configurationType(o client.Object) apischema.GroupVersionKind {
-	kind := "ValidatingWebhookConfiguration"
-	if _, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
-		kind = "MutatingWebhookConfiguration"
-	}
-	return admissionregistrationv1.SchemeGroupVersion.WithKind(kind)
-}
-
-// webhooksOf are the webhooks of a configuration.
-func webhooksOf(o client.Object) any {
-	if m, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
-		return m.Webhooks
-	}
-	return o.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
-}
-
-// setWebhooks gives a configuration the webhooks of another of its kind.
-func setWebhooks(o, of client.Object) {
-	switch o := o.(type) {
-	case *admissionregistrationv1.MutatingWebhookConfiguration:
-		o.Webhooks = of.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks
-	case *admissionregistrationv1.ValidatingWebhookConfiguration:
-		o.Webhooks = of.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks
-	}
 }
