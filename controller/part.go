@@ -18,11 +18,24 @@ import (
 // judged by: a text that stays the same while other rules of the object change.
 type parts map[string]string
 
-// partsOf are the parts of a native policy with its bindings.
+// partsOf are the parts of a native policy with its bindings; nil where nobody judges by it.
+// The rules of one that mutates have all of it: each runs on what the others made.
 func partsOf(o client.Object, bindings []client.Object) parts {
+	bound := make([]string, len(bindings))
+	for i, b := range bindings {
+		bound[i] = asJSON(specOf(b))
+	}
+	slices.Sort(bound)
+	out := parts{}
 	p, ok := o.(*nativePolicy)
+	if len(bound) == 0 {
+		return nil
+	}
 	if !ok {
-		return wholeParts(o, bindings)
+		for _, rule := range rulesOf(o) {
+			out[rule] = hashOf(asJSON(specOf(o)) + asJSON(bound))
+		}
+		return out
 	}
 	source, ok, err := vap.TranslationOf(p.Annotations)
 	if !ok || err != nil || len(source.Validations) != len(p.Spec.Validations) {
@@ -33,16 +46,7 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 	common.MatchConditions = slices.DeleteFunc(common.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool {
 		return c.Name == source.Guard // which says nothing that the validations do not say
 	})
-	bound := make([]string, len(bindings))
-	for i, b := range bindings {
-		bound[i] = asJSON(specOf(b))
-	}
-	slices.Sort(bound)
-	if len(bound) == 0 {
-		return nil // nobody judges by it
-	}
 	shared, named := asJSON(common)+asJSON(bound), namesOf(p.Spec.Variables)
-	out := parts{}
 	for _, m := range source.Members {
 		out[m.Policy+"/"+m.Rule] = shared
 	}
@@ -55,23 +59,6 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 	}
 	for key, text := range out {
 		out[key] = hashOf(text)
-	}
-	return out
-}
-
-// wholeParts are the rules of a policy that mutates: each runs on what the others made.
-func wholeParts(p client.Object, bindings []client.Object) parts {
-	if len(bindings) == 0 {
-		return nil
-	}
-	bound := make([]string, len(bindings))
-	for i, b := range bindings {
-		bound[i] = asJSON(specOf(b))
-	}
-	slices.Sort(bound)
-	out := parts{}
-	for _, rule := range rulesOf(p) {
-		out[rule] = hashOf(asJSON(specOf(p)) + asJSON(bound))
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -26,50 +27,49 @@ func (c *canary) reached(ctx context.Context, name string) error {
 // mayRegister tells whether API servers may be made to depend on the webhook. They may
 // where they do so already: what they ask may have changed, and who answers not.
 func (w *webhooks) mayRegister(ctx context.Context, serving Serving) error {
-	if w.reached == nil || serving.Probe == nil || !mustAnswer(serving.Validating, serving.Mutating) {
+	if w.reached == nil || serving.Probe == nil || !mustAnswer(serving.Configurations) {
 		return nil
 	}
-	validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{}
-	for _, o := range []client.Object{validating, mutating} {
-		if err := w.client.Get(ctx, client.ObjectKey{Name: serving.name()}, o); client.IgnoreNotFound(err) != nil {
+	have := Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{}, Mutating: &admissionregistrationv1.MutatingWebhookConfiguration{}}
+	name := serving.list()[0].GetName() // of both
+	for _, o := range have.list() {
+		if err := w.client.Get(ctx, client.ObjectKey{Name: name}, o); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
-	if mustAnswer(validating, mutating) {
+	if mustAnswer(have) {
 		return nil
 	}
-	const name = "kvap-webhook-probe"
-	if err := w.try(ctx, serving.Probe(name).Mutating, name); err != nil {
+	const probe = "kvap-webhook-probe"
+	if err := w.try(ctx, serving.Probe(probe).Mutating, probe); err != nil {
 		return fmt.Errorf("%w: %w", errNotReached, err)
 	}
 	return nil
 }
 
-// name is that of the configurations.
-func (s Serving) name() string {
-	if s.Validating != nil {
-		return s.Validating.Name
-	}
-	return s.Mutating.Name
+// mustAnswer tells that requests fail where the webhook does not answer.
+func mustAnswer(c Configurations) bool {
+	return slices.ContainsFunc(c.webhooks(), func(w calledWebhook) bool {
+		return w.failurePolicy == nil || *w.failurePolicy == admissionregistrationv1.Fail
+	})
 }
 
-// mustAnswer tells that requests fail where the webhook does not answer.
-func mustAnswer(v *admissionregistrationv1.ValidatingWebhookConfiguration, m *admissionregistrationv1.MutatingWebhookConfiguration) bool {
-	var all []*admissionregistrationv1.FailurePolicyType
-	if v != nil {
-		for _, w := range v.Webhooks {
-			all = append(all, w.FailurePolicy)
+// A calledWebhook is what webhooks of both kinds say of a call.
+type calledWebhook struct {
+	failurePolicy *admissionregistrationv1.FailurePolicyType
+	timeout       *int32 // in seconds
+}
+
+func (c Configurations) webhooks() (out []calledWebhook) {
+	if c.Validating != nil {
+		for _, w := range c.Validating.Webhooks {
+			out = append(out, calledWebhook{w.FailurePolicy, w.TimeoutSeconds})
 		}
 	}
-	if m != nil {
-		for _, w := range m.Webhooks {
-			all = append(all, w.FailurePolicy)
+	if c.Mutating != nil {
+		for _, w := range c.Mutating.Webhooks {
+			out = append(out, calledWebhook{w.FailurePolicy, w.TimeoutSeconds})
 		}
 	}
-	for _, p := range all {
-		if p == nil || *p == admissionregistrationv1.Fail {
-			return true
-		}
-	}
-	return false
+	return out
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -160,24 +161,10 @@ func ruleNames(remaining Remaining) map[string]map[string]bool {
 
 // longestWait is how long an API server waits at most for an answer.
 func longestWait(c Configurations) time.Duration {
-	var all []*int32
-	if c.Validating != nil {
-		for _, w := range c.Validating.Webhooks {
-			all = append(all, w.TimeoutSeconds)
-		}
-	}
-	if c.Mutating != nil {
-		for _, w := range c.Mutating.Webhooks {
-			all = append(all, w.TimeoutSeconds)
-		}
-	}
 	out := time.Duration(0)
-	for _, seconds := range all {
-		one := time.Duration(10) // the API server's default
-		if seconds != nil {
-			one = time.Duration(*seconds)
-		}
-		out = max(out, one*time.Second)
+	for _, w := range c.webhooks() {
+		seconds := cmp.Or(w.timeout, new(int32(10))) // the API server's default
+		out = max(out, time.Duration(*seconds)*time.Second)
 	}
 	return out
 }
