@@ -112,40 +112,25 @@ func filtersOf(m *policy.MatchBlock) []*policy.Filter {
 // asksOperation tells that all filters of a rule name operations, so that nothing
 // matches that has none.
 func asksOperation(m *policy.MatchBlock) bool {
-	if m == nil {
-		return false
-	}
 	named := func(f *policy.Filter) bool { return len(f.Operations) > 0 }
 	switch {
-	case len(m.Any) > 0:
-		for _, f := range m.Any {
-			if !named(f) {
-				return false
-			}
-		}
-		return true
-	case len(m.All) > 0:
-		for _, f := range m.All {
-			if named(f) {
-				return true
-			}
-		}
+	case m == nil:
 		return false
-	default:
-		return m.Legacy != nil && named(m.Legacy)
+	case len(m.Any) > 0:
+		return !slices.ContainsFunc(m.Any, func(f *policy.Filter) bool { return !named(f) })
+	case len(m.All) > 0:
+		return slices.ContainsFunc(m.All, named)
 	}
+	return m.Legacy != nil && named(m.Legacy)
 }
 
 // asksUser tells that a policy asks who sends a request, in a variable or by what it
 // matches.
 func asksUser(p *policy.Policy) bool {
 	variable := userVariables()
-	for _, r := range p.Rules {
-		if holds(r.Source, variable) || matchesUser(r.Match) || matchesUser(r.Exclude) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool {
+		return holds(r.Source, variable) || matchesUser(r.Match) || matchesUser(r.Exclude)
+	})
 }
 
 // userVariables are those that only a request has a value for.
@@ -177,10 +162,5 @@ func holds(n *policy.Node, text *regexp.Regexp) bool {
 }
 
 func matchesUser(m *policy.MatchBlock) bool {
-	for _, f := range filtersOf(m) {
-		if len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(filtersOf(m), func(f *policy.Filter) bool { return len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 })
 }

@@ -1,6 +1,9 @@
 package cel
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // A Value is a CEL expression of any type. The zero Value is no expression.
 type Value struct{ n *node }
@@ -292,12 +295,7 @@ func andOr(o op, unit bool, bs []Bool) Bool {
 			return n.lit.(bool) == unit // the unit adds nothing, its opposite decides
 		}
 		if n.op == o {
-			for _, a := range n.args {
-				if !add(a) {
-					return false
-				}
-			}
-			return true
+			return !slices.ContainsFunc(n.args, func(a *node) bool { return !add(a) })
 		}
 		if seen.add(n) { // x && x is x
 			args = append(args, n)

@@ -132,12 +132,7 @@ func (p *planner) mayChange(name string) bool {
 	if standIn, ok := p.live.policies[standInOf(name)]; p.seen && ok && isOurs(standIn) {
 		return true
 	}
-	for _, rule := range rulesOf(have) {
-		if !slices.Contains(p.wanted[name].rules, rule) && !p.settled(rule) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rulesOf(have), func(rule string) bool { return !slices.Contains(p.wanted[name].rules, rule) && !p.settled(rule) })
 }
 
 // settled tells that a rule is judged by all that are to judge by it.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -51,21 +52,9 @@ func (r *reports) run(ctx context.Context) error {
 // scan gives the scanner what was compiled, unless that is what it has. The compiler
 // gives the same result as long as nothing changes.
 func (r *reports) scan(in policyList, result compile.Result, schemas *schema.Set) {
-	if r.scanner == nil || r.last != nil && sameRules(r.last, result.Rules) {
+	if r.scanner == nil || r.last != nil && slices.Equal(r.last, result.Rules) {
 		return
 	}
 	r.last = append([]*compile.Rule{}, result.Rules...)
 	r.scanner.Set(scan.Policies{Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.exclude, World: r.world})
-}
-
-func sameRules(a, b []*compile.Rule) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -53,12 +54,7 @@ func (t *clusterTypes) namesMore(sources []*policySource) bool {
 }
 
 func anyNames(sources []*policySource, kind string) bool {
-	for _, s := range sources {
-		if bytes.Contains(s.text, []byte(kind)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sources, func(s *policySource) bool { return bytes.Contains(s.text, []byte(kind)) })
 }
 
 func (t *clusterTypes) read(ctx context.Context, sources []*policySource, state string) error {

@@ -182,12 +182,7 @@ func hasAnnotations(object map[string]any, wanted []policy.Pair) bool {
 		return true
 	}
 	actual := metaMap(object, "annotations")
-	for _, want := range wanted {
-		if !hasPair(actual, want) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(wanted, func(want policy.Pair) bool { return !hasPair(actual, want) })
 }
 
 func hasPair(actual map[string]string, want policy.Pair) bool {

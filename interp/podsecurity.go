@@ -146,12 +146,7 @@ func covers(e policy.PodSecurityExclude, f fieldError) bool {
 	if len(e.Values) == 0 {
 		return true
 	}
-	for _, v := range badValues(f.bad) {
-		if !wildcard.Any(e.Values, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(badValues(f.bad), func(v string) bool { return !wildcard.Any(e.Values, v) })
 }
 
 func badValues(bad any) []string {

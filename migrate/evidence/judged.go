@@ -137,12 +137,7 @@ func (l *Ledger) lacks(o judge.Opinion) bool {
 	if s := o.Rule.Rule.Source; s != nil && (asks(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)) {
 		return true
 	}
-	for _, one := range judge.Lookups(o.Rule.Rule) {
-		if !one.In(l.known) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(judge.Lookups(o.Rule.Rule), func(one judge.Lookup) bool { return !one.In(l.known) })
 }
 
 // asks tells of context entries that ask somebody, at the time of the request.

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,12 +51,7 @@ func ReportKinds() [][]string {
 func IsReport(o map[string]any) bool {
 	u := unstructured.Unstructured{Object: o}
 	gvk := u.GroupVersionKind()
-	for _, k := range ReportKinds() {
-		if k[0] == gvk.Group && k[1] == gvk.Kind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ReportKinds(), func(k []string) bool { return k[0] == gvk.Group && k[1] == gvk.Kind })
 }
 
 // Add takes a report in. Results that are not Kyverno's are passed over: kvap writes

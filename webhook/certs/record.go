@@ -150,12 +150,7 @@ func (n Names) covered(c *x509.Certificate) bool {
 			return false
 		}
 	}
-	for _, ip := range n.IPs {
-		if c.VerifyHostname(ip.String()) != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.IPs, func(ip net.IP) bool { return c.VerifyHostname(ip.String()) != nil })
 }
 
 func newAuthority(by renewal) (*pair, error) {

@@ -3,6 +3,7 @@ package expr
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
@@ -91,12 +92,7 @@ func isOf(v any, t jmespath.Type) bool {
 }
 
 func allAre(list []any, is func(any) bool) bool {
-	for _, item := range list {
-		if !is(item) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(list, func(item any) bool { return !is(item) })
 }
 
 func isString(v any) bool {

@@ -1,6 +1,7 @@
 package wildcard
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -97,10 +98,5 @@ func Has(s string) bool {
 
 // Any tells whether any of the patterns matches text.
 func Any(patterns []string, text string) bool {
-	for _, p := range patterns {
-		if Match(p, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, text) })
 }
