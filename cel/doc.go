@@ -1,23 +1,26 @@
-// Package cel has CEL expressions as trees: it builds, parses, rewrites,
-// simplifies and prints them, and knows their cost and which release of
-// Kubernetes understands them.
+// Package cel has CEL expressions as trees. It builds, parses, rewrites, simplifies and prints
+// them, and knows their cost and which release of Kubernetes understands them.
 //
-// In: calls of the constructors (Ident, Field, And, Scope.All, ...), or the text
-// of an expression (Parse). Out: the text that goes into an API object.
+// In: calls of the constructors (Ident, Field, And, Scope.All, ...), or the text of an
+// expression (Parse). Out: the text that goes into an API object. For example
 //
-// What is printed must be accepted by the parser of every supported API server,
-// for every field name and literal; what is printed and parsed again is the same
-// tree. A tree is immutable, and its macros stay as written. Rewriting keeps the
-// value: what evaluated to a value evaluates to the same, and what was an error
-// is an error still.
+//	s.All(object.Field("spec").Field("containers"), "c", func(c Value) Bool { return c.Has("image") })
 //
-// The package does not type-check and does not evaluate. It knows nothing of
-// policies, and it is the only one that prints CEL: no expression is made of
-// strings.
+// prints as
 //
-// Start at tree.go, the constructors; print.go and simplify.go follow from it.
-// functions.go is the table of what each release understands, and change.go of
-// what means another thing from some release on; guard.go makes expressions that
-// are false where they would be an error; short.go is the form in which they are
-// written in the end.
+//	object.spec.containers.all(c, has(c.image))
+//
+// What must hold: the parser of every supported API server accepts what is printed, for every
+// field name and literal, and gives the same tree again. A tree is immutable, and its macros
+// stay as written. Rewriting keeps the value: what evaluated to a value evaluates to the same,
+// and what was an error is an error still.
+//
+// The package does not type-check and does not evaluate. It knows nothing of policies, and it
+// is the only one that prints CEL: no expression is made of strings.
+//
+// Start at tree.go, the constructors; print.go and simplify.go follow from it. functions.go is
+// the table of what each release understands, and change.go of what means another thing from
+// some release on. guard.go makes expressions that are false where they would be an error.
+// short.go is the form in which they are written in the end. paths.go is what an expression
+// reads.
 package cel

@@ -117,7 +117,7 @@ func setUp(m manager.Manager, config *rest.Config, options Options, debouncer *d
 	return m.AddReadyzCheck("caches", p.ready)
 }
 
-// A debouncer has somebody make a pass.
+// A debouncer gathers changes, so that many of them lead to one pass.
 type debouncer struct {
 	mu    sync.Mutex
 	heard chan struct{} // for a follower
@@ -126,7 +126,7 @@ type debouncer struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// start gives the debouncer the queue of passes, and asks for the first.
+// start gives the debouncer the queue of passes, and adds the first.
 func (d *debouncer) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,8 +135,8 @@ func (d *debouncer) start(_ context.Context, queue workqueue.TypedRateLimitingIn
 	return nil
 }
 
-// trigger asks for a pass, in a moment: changes come in crowds. While they come, the
-// pass waits for more, up to a bound.
+// trigger adds a pass to the queue settleDelay after the last change, and at most
+// longestDelay after the first.
 func (d *debouncer) trigger() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,7 +154,7 @@ func (d *debouncer) trigger() {
 	}
 }
 
-// pass has the pass made that was asked for.
+// pass adds the pass that trigger has announced.
 func (d *debouncer) pass() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +162,7 @@ func (d *debouncer) pass() {
 	d.queue.Add(thePass())
 }
 
-// triggered tells of each trigger.
+// triggered has a value after each change; one, however many come before it is read.
 func (d *debouncer) triggered() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,7 +17,7 @@ type follower struct {
 
 // follow follows until the replica is elected, or the context ends.
 func (f *follower) follow(ctx context.Context, elected <-chan struct{}) {
-	rung := f.debouncer.triggered()
+	triggered := f.debouncer.triggered()
 	for {
 		err := f.reconciler.mirror(ctx)
 		retry := make(<-chan time.Time)
@@ -32,7 +32,7 @@ func (f *follower) follow(ctx context.Context, elected <-chan struct{}) {
 			return
 		case <-elected:
 			return
-		case <-rung:
+		case <-triggered:
 			time.Sleep(settleDelay)
 		case <-retry:
 		}

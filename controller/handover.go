@@ -32,9 +32,9 @@ type handover struct {
 // handoverResult is how far a handover came.
 type handoverResult struct {
 	live    clusterState
-	failed  map[string]error // by judge
+	failed  map[string]error // by policy
 	pending bool             // there is more to do
-	late    map[string]bool  // judges that are not as wanted yet
+	late    map[string]bool  // policies that are not as wanted yet
 	seen    error            // why the API servers are not seen to judge by what is live
 }
 
@@ -42,8 +42,8 @@ type handoverResult struct {
 // few are enough for any order that rules move in.
 const rounds = 12
 
-// run compares, and writes what can be written, until nothing is left to do. Who judges
-// by rules that are kept goes on to do so.
+// run compares, and writes what can be written, until nothing is left to do. A policy with
+// rules that are kept stays.
 func (h *handover) run(ctx context.Context, wanted map[string]*wantedPolicy, kept map[string]bool) (handoverResult, error) {
 	out := handoverResult{failed: map[string]error{}}
 	for range rounds {
@@ -82,7 +82,7 @@ func (h *handover) isDone(ctx context.Context, wanted map[string]*wantedPolicy) 
 	return len(p.write)+len(p.deferred) == 0 && h.canary.see(ctx, l) == nil
 }
 
-// round does the first of what a plan has: write, see, remove, or break a circle.
+// round does the first of what a plan has: write, see, remove, or make stand-ins where rules move in a circle.
 func (h *handover) round(ctx context.Context, out *handoverResult, p handoverPlan) (more bool, err error) {
 	if len(p.write) > 0 {
 		h.step(StepWrite)
@@ -112,8 +112,8 @@ func (h *handover) round(ctx context.Context, out *handoverResult, p handoverPla
 	return false, nil
 }
 
-// write writes policies and then bindings. A judge of which something could not be
-// written is left alone for the rest of the pass.
+// write writes policies and then bindings. Where one object of a policy cannot be written,
+// the pass leaves the policy alone.
 func (h *handover) write(ctx context.Context, out *handoverResult, objects []client.Object) {
 	var policies, bindings []client.Object
 	owner := map[client.Object]string{}

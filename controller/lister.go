@@ -16,8 +16,8 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A policyLister has the policies and exceptions of the cluster, read and parsed. What
-// has not changed stays the same value from pass to pass.
+// A policyLister reads and parses the policies and exceptions of the cluster. What has not
+// changed stays the same value from pass to pass.
 type policyLister struct {
 	client client.Reader
 	direct client.Reader // with no cache
@@ -34,7 +34,7 @@ type policyLister struct {
 	remembered func(context.Context, v1alpha1.PolicyReference) ([]byte, error)
 }
 
-// A policyList is what a library has at a time, in a fixed order.
+// A policyList is what a policyLister has read at a time, in a fixed order.
 type policyList struct {
 	sources    []*policySource
 	exceptions []*policy.Exception

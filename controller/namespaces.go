@@ -60,7 +60,7 @@ func (n namespace) isOf(policy, binding client.Object) bool {
 	return true
 }
 
-// lacking is the first ConfigMap that a judge reads and of which there are no params:
+// lacking is the first ConfigMap that a policy reads and of which there are no params:
 // where it is of each object's own namespace, that of the first namespace without.
 func lacking(o wantedPolicy, missing []configMapRef, all []namespace) (configMapRef, bool) {
 	for _, b := range o.bindings {

@@ -11,10 +11,10 @@ import (
 // A handoverPlan is what has to be written so that the cluster has what is wanted, and in
 // which order.
 type handoverPlan struct {
-	// write are objects that can be applied now: no rule loses a judge by it.
+	// write are objects that can be applied now: every rule stays enforced while they are.
 	write []client.Object
-	// held are judges whose update takes a rule away from them that is to be judged
-	// by others, which are not yet seen to do so.
+	// held are policies that wait with their update: it takes a rule from them that others
+	// are to enforce, and API servers are not seen yet to judge by the others.
 	deferred []string
 	// remove are objects that can be removed now, and blocked tells that there are
 	// others that cannot.
@@ -24,7 +24,7 @@ type handoverPlan struct {
 	foreign map[string]bool
 }
 
-// late are the judges that are not as wanted yet, by name.
+// late are the policies that are not as wanted yet, by name.
 func (p handoverPlan) late() map[string]bool {
 	out := map[string]bool{}
 	for _, o := range p.write {
@@ -47,12 +47,12 @@ type planner struct {
 	kept    map[string]bool // rules that are to be judged elsewhere, and are not yet
 }
 
-// standInSuffix ends the names of stand-ins: a judge under another name, which
-// judges as the one does while that is rewritten.
+// standInSuffix ends the names of stand-ins: a copy of a policy under another name, which
+// enforces its rules while the policy itself is rewritten.
 const standInSuffix = ".handover"
 
-// planFor compares. It looks at nothing else, so that the same input gives the same
-// plan.
+// planFor compares what is wanted with what is there. It looks at nothing else, so the same
+// input gives the same plan.
 func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]error, seen bool, kept map[string]bool) handoverPlan {
 	p := &planner{wanted: wanted, live: l, failed: failed, seen: seen, kept: kept, current: map[string]bool{}, homes: map[string][]string{}}
 	out := handoverPlan{foreign: map[string]bool{}}
@@ -85,7 +85,7 @@ func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]
 // the native policy has the name, may have it by chance, or by intent.
 func isReserved(name string) bool { return isCanary(name) || strings.HasSuffix(name, standInSuffix) }
 
-// isForeign tells that an object of a name that a judge needs is not to be touched for it.
+// isForeign tells that somebody else made an object of a name that the policy needs.
 func (p *planner) isForeign(j *wantedPolicy) bool {
 	if isReserved(j.policy.GetName()) {
 		return true
@@ -99,7 +99,7 @@ func (p *planner) isForeign(j *wantedPolicy) bool {
 	})
 }
 
-// changes are the objects of a judge that are not there as wanted, the policy first.
+// changes are the objects of a policy that are not there as wanted, the policy first.
 func (p *planner) changes(j *wantedPolicy) []client.Object {
 	var out []client.Object
 	if have, ok := p.live.policies[keyOf(j.policy)]; !ok || !sameObject(j.policy, have) {
@@ -122,8 +122,8 @@ func contains(all, some map[string]string) bool {
 	return true
 }
 
-// mayChange tells that a judge may become what is wanted of it: each rule that it
-// judges by now, and then no longer, has its other judges, or a stand-in.
+// mayChange tells that a policy may become what is wanted of it: others enforce each rule
+// that it has now and then no longer, or a stand-in does.
 func (p *planner) mayChange(name string) bool {
 	have, ok := p.live.policies[name]
 	if !ok {
@@ -135,7 +135,7 @@ func (p *planner) mayChange(name string) bool {
 	return !slices.ContainsFunc(rulesOf(have), func(rule string) bool { return !slices.Contains(p.wanted[name].rules, rule) && !p.settled(rule) })
 }
 
-// settled tells that a rule is judged by all that are to judge by it.
+// settled tells that API servers judge by all policies that are to have the rule.
 func (p *planner) settled(rule string) bool {
 	homes := p.homes[rule]
 	if len(homes) == 0 {
@@ -177,8 +177,8 @@ func (p *planner) removals(out *handoverPlan) {
 	out.remove = append(out.remove, policies...)
 }
 
-// mayGo tells that all rules of an unwanted judge are judged by those that are to. A
-// stand-in goes when the one that it stands in for is as wanted.
+// mayGo tells that others enforce all rules of a policy that nobody wants. A stand-in goes
+// when the policy that it stands in for is as wanted.
 func (p *planner) mayGo(have client.Object) bool {
 	if of, ok := strings.CutSuffix(keyOf(have), standInSuffix); ok && p.wanted[of] != nil && !(p.current[of] && p.seen) {
 		return false
@@ -191,7 +191,7 @@ func (p *planner) isWantedBinding(b client.Object) bool {
 	return j != nil && slices.ContainsFunc(j.bindings, func(w client.Object) bool { return w.GetName() == b.GetName() })
 }
 
-// standInOf is the key of the stand-in of a judge.
+// standInOf is the key of the stand-in of a policy.
 func standInOf(key string) string {
 	if name, ok := strings.CutPrefix(key, mutatingPrefix); ok {
 		return mutatingPrefix + shortName(name+standInSuffix)
@@ -199,7 +199,7 @@ func standInOf(key string) string {
 	return shortName(key + standInSuffix)
 }
 
-// standIns are copies, under other names, of judges as they are.
+// standIns are copies of policies as they are, under other names.
 func standIns(names []string, l clusterState) []client.Object {
 	var out []client.Object
 	for _, name := range names {

@@ -10,7 +10,7 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// typeWarnings are what the API server's type checker says of a judge, by the rule
+// typeWarnings are what the API server's type checker says of a policy, by the rule
 // that it is about, as policy/rule. checked is false where it has not looked at the
 // policy as it is now.
 func typeWarnings(p *nativePolicy, schemas *schema.Set) (warnings map[string][]v1alpha1.RuleWarning, checked bool) {

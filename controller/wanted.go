@@ -14,13 +14,11 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-// A wantedPolicy is a native policy with its bindings: together they judge requests, or change what
-// is in them.
+// A wantedPolicy is a native policy with its bindings, as a compilation has it.
 type wantedPolicy struct {
 	policy   client.Object
 	bindings []client.Object
-	// rules are the rules that it judges by, as policy/rule, with the names that
-	// Kyverno reports.
+	// rules are its rules, as policy/rule, with the names that Kyverno reports.
 	rules []string
 }
 
@@ -117,8 +115,8 @@ func (l clusterState) configMaps() []configMapRef {
 	return out
 }
 
-// without is what is there of judges that nobody wants: they are to be removed, and could not
-// be yet.
+// without is what is there of policies that nobody wants: they are to be removed, and could
+// not be yet.
 func (l clusterState) without(wanted map[string]*wantedPolicy) clusterState {
 	out := clusterState{map[string]client.Object{}, l.bindings}
 	for name, p := range l.policies {

@@ -14,7 +14,7 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// mutate lets each policy of a place change the object, in the order of their
+// mutate lets each policy of a route change the object, in the order of their
 // names, each with what the ones before made of it. A policy that errs changes
 // nothing; if it must not fail, the request is refused.
 func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {

@@ -134,7 +134,7 @@ func (s *Server) Ready() error {
 	return s.options.Ready()
 }
 
-// Handler answers at the paths of the places, at that of the probe, at /healthz and at
+// Handler answers at the paths of the routes, at that of the probe, at /healthz and at
 // /readyz.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()

@@ -25,7 +25,7 @@ type PolicySet struct {
 	Exceptions []*policy.Exception
 }
 
-// linger is how long a policy also answers at a place that it had before: until
+// linger is how long a policy also answers on a route that it had before: until
 // the API servers have seen the configuration that names the new one.
 const linger = time.Minute
 
@@ -36,7 +36,7 @@ type servedPolicy struct {
 	rules  map[string]*policy.Rule // by the name that is reported
 }
 
-// A routedPolicy is a policy at a place; until is zero where it belongs there.
+// A routedPolicy is a policy on a route; until is zero where it belongs there.
 type routedPolicy struct {
 	*servedPolicy
 	until time.Time
@@ -129,7 +129,7 @@ func paths(p *policy.Policy) []string {
 }
 
 // keepPlaces lets policies answer for a while where an earlier form of them did. A
-// place that nobody is at any more stays known: its requests are admitted, and not
+// route that nobody has any more stays known: its requests are admitted, and not
 // refused as if the policy were yet to come.
 func (s *snapshot) keepPlaces(before *snapshot, now time.Time) {
 	byName := map[string]*servedPolicy{}

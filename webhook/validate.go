@@ -24,7 +24,7 @@ type ruleFailure struct {
 	warns   bool // where the request is admitted
 }
 
-// validate judges a request by each policy of a place. All are asked, so that a
+// validate judges a request by each policy of a route. All are asked, so that a
 // denial names all of them. What is admitted starts its work.
 func (s *Server) validate(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error) {
 	var found []ruleFailure

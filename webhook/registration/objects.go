@@ -49,7 +49,7 @@ type Problem struct {
 	Missing bool
 }
 
-// A routeGroup is the policies of a place.
+// A routeGroup is the policies of a route.
 type routeGroup struct {
 	Route
 	policies []*policy.Policy
@@ -81,7 +81,7 @@ func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configuration
 	return out, problems
 }
 
-// groups are the places of a verb that have something to judge, by name.
+// groups are the routes of a verb that have something to judge, by name.
 func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*routeGroup, []Problem) {
 	var problems []Problem
 	byPath := map[string]*routeGroup{}
@@ -196,7 +196,7 @@ func timeoutOf(p *policy.Policy) int32 {
 	return defaultTimeout
 }
 
-// selector leaves the excluded namespaces out, and what the place is not about.
+// selector leaves the excluded namespaces out, and what the route is not about.
 func (g *routeGroup) selector(o Options) *metav1.LabelSelector {
 	excluded := append(always(), o.ExcludeNamespaces...)
 	if o.Service != nil {

@@ -20,7 +20,7 @@ const (
 )
 
 // A Route is where the API server sends the requests of a policy: an entry of a
-// webhook configuration, and a path of the server. Policies that share a place are
+// webhook configuration, and a path of the server. Policies that share a route are
 // judged by one call.
 type Route struct {
 	Verb          Verb
@@ -35,7 +35,7 @@ type Route struct {
 	Own string
 }
 
-// RouteOf is the place of a policy's requests. It depends on nothing else.
+// RouteOf is the route of a policy's requests. It depends on nothing else.
 func RouteOf(p *policy.Policy, verb Verb) Route {
 	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Namespaces: confined(p)}
 	place.Once = verb == Mutate && p.Mutating != nil
@@ -79,7 +79,7 @@ func (p Route) mode() string {
 	return "fail"
 }
 
-// hash tells places of the same verb and failure policy apart.
+// hash tells routes of the same verb and failure policy apart.
 func (p Route) hash() string {
 	selector, _ := json.Marshal(p.Namespaces) // it has no value that JSON lacks
 	sum := sha256.Sum256([]byte(string(selector) + p.Own))
