@@ -7,17 +7,8 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// kindsOf are the kinds of objects that a rule makes, as far as its text says. A kind
-// that is a variable is known only when it is made.
-func kindsOf(g *policy.Generate) []ObjectKind {
-	return literalKinds(targetsOf(g))
-}
-
-// sourceKinds are the kinds of objects that a rule copies.
-func sourceKinds(g *policy.Generate) []ObjectKind {
-	return literalKinds(slices.DeleteFunc(targetsOf(g), func(t *policy.GenerateTarget) bool { return t.Clone == nil && t.CloneList == nil }))
-}
-
+// literalKinds are the kinds of objects that targets make or copy, as far as their text says.
+// A kind that is a variable is known only when it is made.
 func literalKinds(targets []*policy.GenerateTarget) []ObjectKind {
 	var out []ObjectKind
 	add := func(k ObjectKind) {

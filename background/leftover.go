@@ -63,23 +63,22 @@ func (w *Worker) unreleased(d RuleRecord, err error) error {
 	return nil
 }
 
-// groupsLike are those of policies that may bear one name, and so the same labels on
-// what they made: one that was adopted and its source.
-func groupsLike(group string) []string {
-	out := []string{"kyverno.io", v1alpha1.GroupVersion().Group}
-	if !slices.Contains(out, group) {
-		out = append(out, group)
-	}
-	return out
-}
-
-// hasRule tells whether the cluster has the policy, or one of its name in another
-// group, with the rule. The labels of targets do not tell the two apart.
-func (w *Worker) hasRule(ctx context.Context, of v1alpha1.PolicyReference, rule string) (bool, error) {
+// hasRule tells whether the cluster has the policy, or one of its name in another group, with
+// the rule. The labels of targets do not tell the two apart: one that was adopted and its
+// source have the same.
+func (w *Worker) hasRule(ctx context.Context, of v1alpha1.PolicyReference, rule string) (there bool, err error) {
 	if of.Group == celGroup {
-		return w.hasPolicy(ctx, of)
+		for _, version := range []string{"v1", "v1beta1", "v1alpha1"} { // whichever the cluster serves
+			_, there, err = w.options.Cluster.Get(ctx, celGroup+"/"+version, of.Kind, of.Namespace, of.Name)
+			if !apimeta.IsNoMatchError(err) {
+				break
+			}
+		}
+		return there, err
 	}
-	for _, group := range groupsLike(of.Group) {
+	groups := []string{"kyverno.io", v1alpha1.GroupVersion().Group, of.Group}
+	slices.Sort(groups)
+	for _, group := range slices.Compact(groups) {
 		one := of
 		one.Group = group
 		object, _, err := w.options.Cluster.Get(ctx, apiVersionOf(one), one.Kind, one.Namespace, one.Name)
@@ -100,17 +99,6 @@ func (w *Worker) hasRule(ctx context.Context, of v1alpha1.PolicyReference, rule 
 
 // celGroup is that of the policies that are written in CEL, each of which is one rule.
 const celGroup = "policies.kyverno.io"
-
-// hasPolicy tells whether the cluster has a policy in CEL, in whatever version it serves.
-func (w *Worker) hasPolicy(ctx context.Context, of v1alpha1.PolicyReference) (there bool, err error) {
-	for _, version := range []string{"v1", "v1beta1", "v1alpha1"} {
-		_, there, err = w.options.Cluster.Get(ctx, celGroup+"/"+version, of.Kind, of.Namespace, of.Name)
-		if !apimeta.IsNoMatchError(err) {
-			break
-		}
-	}
-	return there, err
-}
 
 // leftBy selects what a rule has left. Copies stay when a policy in CEL goes.
 func leftBy(of *policy.Policy, rule string) labels.Selector {

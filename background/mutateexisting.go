@@ -211,16 +211,3 @@ func (a *targetReader) note(err error) {
 		a.denied = err
 	}
 }
-
-// scanExisting has a rule change objects for all objects that trigger it, where it
-// says so.
-func (w *Worker) scanExisting(ctx context.Context, r *preparedRule, from scanCursor) (scanCursor, error) {
-	if !r.existing || r.needsRequest {
-		return scanCursor{}, nil
-	}
-	return w.eachMatched(ctx, r, from, func(object map[string]any) bool {
-		return slices.ContainsFunc(r.policy.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
-			return t.Rule == r.name && t.Status == interp.Pass
-		})
-	})
-}

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -54,10 +56,6 @@ func (d RuleRecord) policy() *policy.Policy {
 }
 
 func (d RuleRecord) key() string { return ruleKey(keyOf(d.Policy), d.Rule) }
-
-func (d RuleRecord) equal(o RuleRecord) bool {
-	return d.Policy == o.Policy && d.Rule == o.Rule && d.Place == o.Place && d.Asks == o.Asks && d.Goes == o.Goes && slices.Equal(d.Kinds, o.Kinds)
-}
 
 // records are those of all rules that generate, by ruleKey.
 func (s *policySnapshot) records() map[string]RuleRecord {
@@ -121,7 +119,7 @@ func (w *Worker) doRecords(ctx context.Context) error {
 			failures = append(failures, w.tellOnce(was, err))
 		}
 	}
-	if !maps.EqualFunc(have, next, RuleRecord.equal) {
+	if !equality.Semantic.DeepEqual(have, next) {
 		if err := w.save(ctx, next); err != nil {
 			return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
 		}

@@ -77,18 +77,17 @@ func (j job) hide(err error) error {
 }
 
 func (j job) hideText(text string) string {
-	missing := missingPermission()
 	for _, opaque := range []string{"incorrect query ", "failed to execute the apiCall: "} { // what follows is made of values, or from outside
 		if before, after, found := strings.Cut(text, opaque); found {
 			text = before + strings.TrimRight(opaque, ": ")
-			if why := missing.FindString(after); why != "" {
+			if why := missingPermission.FindString(after); why != "" {
 				text += ": " + why
 			}
 		}
 	}
-	either := regexp.MustCompile(missing.String() + `|` + "`[^`]*`" + `|'[^']*'|"(?:[^"\\]|\\.)*"`)
+	either := regexp.MustCompile(missingPermission.String() + `|` + "`[^`]*`" + `|'[^']*'|"(?:[^"\\]|\\.)*"`)
 	return either.ReplaceAllStringFunc(text, func(part string) string {
-		if missing.MatchString(part) {
+		if missingPermission.MatchString(part) {
 			return part
 		}
 		inner := part[1 : len(part)-1]
@@ -100,6 +99,4 @@ func (j job) hideText(text string) string {
 }
 
 // missingPermission is what the API server says of a permission that is missing.
-func missingPermission() *regexp.Regexp {
-	return regexp.MustCompile(`[\w./-]+( "[^"]*")? is forbidden: User "[^"]*" cannot [a-z]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*"| at the cluster scope)?`)
-}
+var missingPermission = regexp.MustCompile(`[\w./-]+( "[^"]*")? is forbidden: User "[^"]*" cannot [a-z]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*"| at the cluster scope)?`)

@@ -73,7 +73,7 @@ func preparedGenerating(p *policy.Policy) *preparedRule {
 	g := p.Generating
 	return &preparedRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, constraints: g.MatchConstraints,
-		existing: g.Existing, needsRequest: holds(p.Source.Get("spec"), userInCEL()),
+		existing: g.Existing, needsRequest: holds(p.Source.Get("spec"), userInCEL),
 		synchronize: g.Synchronize, goes: g.Synchronize && !g.Orphan, makesOfDeleted: g.Lists("DELETE"),
 		open: true, apply: p.ServerSideApply, place: anyPlace,
 	}
@@ -86,7 +86,7 @@ func preparedMutating(p *policy.Policy) *preparedRule {
 	m := p.Mutating
 	return &preparedRule{
 		name: p.Name, invalid: p.Invalid, source: p.Source, changes: true, existing: true,
-		needsRequest: holds(p.Source.Get("spec"), userInCEL()), constraints: m.MatchConstraints, onceOnly: m.TargetExpression != "",
+		needsRequest: holds(p.Source.Get("spec"), userInCEL), constraints: m.MatchConstraints, onceOnly: m.TargetExpression != "",
 	}
 }
 
@@ -105,7 +105,9 @@ func (r *preparedRule) read(p *policy.Policy, rule *policy.Rule) {
 	}
 	r.synchronize, r.goes = g.Synchronize, g.Synchronize && !g.Orphans()
 	r.makesOfDeleted = slices.ContainsFunc(filtersOf(rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, "DELETE") })
-	r.makes, r.copies = kindsOf(g), sourceKinds(g)
+	targets := targetsOf(g)
+	r.makes = literalKinds(targets)
+	r.copies = literalKinds(slices.DeleteFunc(targets, func(t *policy.GenerateTarget) bool { return t.Clone == nil && t.CloneList == nil }))
 	r.needs = needsOf(g, p.ServerSideApply)
 	r.place, r.asks = placeOf(rule), asksOf(rule)
 }

@@ -20,30 +20,27 @@ func (w *Worker) doScan(ctx context.Context, r *preparedRule, from scanCursor) (
 	switch {
 	case r.invalid || r.needsRequest:
 		return scanCursor{}, nil
+	case r.changes && !r.existing:
+		return scanCursor{}, nil
 	case r.changes:
-		return w.scanExisting(ctx, r, from)
+		return w.eachMatched(ctx, r, from, func(object map[string]any) bool {
+			return slices.ContainsFunc(r.policy.engine.Triggered(ctx, withoutRequest(object)), func(t interp.RuleResult) bool {
+				return t.Rule == r.name && t.Status == interp.Pass
+			})
+		})
 	}
 	var failures []error
 	if r.synchronize && from == (scanCursor{}) {
-		failures = append(failures, w.scanTargets(ctx, r))
+		for _, k := range w.makes(r) { // the triggers of all that the rule has made
+			err := w.each(ctx, k, r.policy.scope(), r.selector(nil), func(object map[string]any) { w.targetSeen(labelsOf(object)) })
+			failures = append(failures, explained(err))
+		}
 	}
 	if r.existing {
 		next, err = w.scanTriggers(ctx, r, from)
 		failures = append(failures, err)
 	}
 	return next, errors.Join(failures...)
-}
-
-// scanTargets has the triggers of all that a rule has made done again.
-func (w *Worker) scanTargets(ctx context.Context, r *preparedRule) error {
-	var failures []error
-	for _, k := range w.makes(r) {
-		err := w.each(ctx, k, r.policy.scope(), r.selector(nil), func(object map[string]any) { w.targetSeen(labelsOf(object)) })
-		if err != nil {
-			failures = append(failures, explained(err))
-		}
-	}
-	return errors.Join(failures...)
 }
 
 // scanTriggers generates for all objects that trigger a rule, but for those that the
@@ -61,7 +58,9 @@ func (w *Worker) scanTriggers(ctx context.Context, r *preparedRule, from scanCur
 // which triggers it, as long as not too much waits. Next is where to go on then.
 func (w *Worker) eachMatched(ctx context.Context, r *preparedRule, from scanCursor, triggers func(map[string]any) bool) (next scanCursor, err error) {
 	var failures []error
-	for _, k := range w.kindsFrom(r, from) {
+	kinds := w.matched(r)
+	kinds = kinds[max(0, slices.Index(kinds, from.kind)):] // all, where the kind is not among them any more
+	for _, k := range kinds {
 		at := scanCursor{kind: k}
 		if k == from.kind {
 			at = from
@@ -127,21 +126,16 @@ func asksOperation(m *policy.MatchBlock) bool {
 // asksUser tells that a policy asks who sends a request, in a variable or by what it
 // matches.
 func asksUser(p *policy.Policy) bool {
-	variable := userVariables()
 	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool {
-		return holds(r.Source, variable) || matchesUser(r.Match) || matchesUser(r.Exclude)
+		return holds(r.Source, userVariables) || matchesUser(r.Match) || matchesUser(r.Exclude)
 	})
 }
 
 // userVariables are those that only a request has a value for.
-func userVariables() *regexp.Regexp {
-	return regexp.MustCompile(`\b(request\.(userInfo|roles|clusterRoles)|serviceAccountName|serviceAccountNamespace)\b`)
-}
+var userVariables = regexp.MustCompile(`\b(request\.(userInfo|roles|clusterRoles)|serviceAccountName|serviceAccountNamespace)\b`)
 
 // userInCEL is what only a request has a value for, as expressions in CEL name it.
-func userInCEL() *regexp.Regexp {
-	return regexp.MustCompile(`\brequest\s*(\.\??\s*|\[\??\s*['"])userInfo\b`)
-}
+var userInCEL = regexp.MustCompile(`\brequest\s*(\.\??\s*|\[\??\s*['"])userInfo\b`)
 
 // holds tells that a text below a node matches.
 func holds(n *policy.Node, text *regexp.Regexp) bool {

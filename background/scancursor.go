@@ -28,15 +28,3 @@ func (w *Worker) each(ctx context.Context, k ObjectKind, namespace string, selec
 		}
 	}
 }
-
-// kindsFrom are the kinds that a rule matches, from a place on. Where its kind is not
-// among them any more, all are looked at anew.
-func (w *Worker) kindsFrom(r *preparedRule, at scanCursor) []ObjectKind {
-	all := w.matched(r)
-	for i, k := range all {
-		if k == at.kind {
-			return all[i:]
-		}
-	}
-	return all
-}
