@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -99,19 +100,18 @@ func applied(o client.Object) (client.Patch, error) {
 func each(objects []client.Object, do func(client.Object) error) map[string]error {
 	failed := map[string]error{}
 	var mu sync.Mutex
-	var group sync.WaitGroup
-	slots := make(chan struct{}, writers)
+	var group errgroup.Group
+	group.SetLimit(writers)
 	for _, o := range objects {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			if err := do(o); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				failed[keyOf(o)] = fmt.Errorf("%s %s: %w", o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), err)
 			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait()
 	return failed
 }

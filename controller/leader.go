@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -33,18 +34,12 @@ func (l *leader) lead(ctx context.Context) error {
 		return err
 	}
 	all := append([]func(context.Context) error{passes.Start, l.reconciler.params.Start, l.reconciler.reports.run}, l.beside...)
-	running, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, len(all))
+	group, running := errgroup.WithContext(ctx)
 	for _, run := range all {
-		go func() { ended <- run(running) }()
+		group.Go(func() error { return run(running) })
 	}
-	var failed error
-	for range all {
-		if err := <-ended; err != nil && running.Err() == nil {
-			failed = err
-			cancel()
-		}
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
 	}
-	return failed
+	return nil
 }

@@ -46,7 +46,7 @@ func (g Goal) adopt(w PolicyState) (*Move, error) {
 		return m, err
 	}
 	if w.Source != nil {
-		if m := w.held(w.Carrier, "adopt-1-kvap"); m != nil {
+		if m := w.noteUnderWay(w.Carrier, "adopt-1-kvap"); m != nil {
 			return m, nil
 		}
 		does := "delete the policy of Kyverno's kind, which is in the record"

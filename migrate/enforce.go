@@ -207,7 +207,7 @@ func (g Goal) enforceElsewhere(w PolicyState, way v1alpha1.MigrationWay) (*Move,
 	if w.Source == nil {
 		return nil, nil
 	}
-	if m := w.held(w.Carrier, "enforce-1-native"); m != nil && !KyvernoHasRest(w.Source) {
+	if m := w.noteUnderWay(w.Carrier, "enforce-1-native"); m != nil && !KyvernoHasRest(w.Source) {
 		return m, nil
 	}
 	if way == v1alpha1.WayRemove {

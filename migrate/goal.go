@@ -134,30 +134,26 @@ func (g Goal) forwardAgain(w PolicyState) bool {
 // WayOn says how a policy goes on at which something was begun and has not ended.
 func (w PolicyState) WayOn() string {
 	d := w.status().Doing
+	on := func(verb string) string { return "kvap migrate " + verb + " " + w.Title() }
+	forward := Enforce
+	if w.Stage() == v1alpha1.StageAdopted {
+		forward = Adopt
+	}
 	switch {
 	case d == nil:
 		return ""
 	case d.Verb == Rollback && w.closed():
-		verb := Enforce
-		if w.Stage() == v1alpha1.StageAdopted {
-			verb = Adopt
-		}
-		return "kvap migrate rollback " + w.Title() + " says whether it can go on; kvap migrate " + verb + " " + w.Title() + " leads forward"
+		return on(Rollback) + " says whether it can go on; " + on(forward) + " leads forward"
 	case d.Verb == Rollback && d.To == v1alpha1.StageShadow:
-		return "kvap migrate rollback " + w.Title() + " --to shadow goes on, as soon as Kyverno answers"
+		return on(Rollback) + " --to shadow goes on, as soon as Kyverno answers"
 	case d.Verb == Rollback && ((Goal{Verb: Enforce}).forwardAgain(w) || (Goal{Verb: Adopt}).forwardAgain(w)):
-		verb := Enforce
-		if w.Stage() == v1alpha1.StageAdopted {
-			verb = Adopt
-		}
-		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers; kvap migrate " + verb + " " + w.Title() + " leads forward again"
+		return on(Rollback) + " goes on, as soon as Kyverno answers; " + on(forward) + " leads forward again"
 	case d.Verb == Rollback:
-		return "kvap migrate rollback " + w.Title() + " goes on, as soon as Kyverno answers"
+		return on(Rollback) + " goes on, as soon as Kyverno answers"
+	case d.Verb != Shadow && w.closed(): // Kyverno takes nothing back
+		return on(d.Verb) + " goes on"
 	}
-	if w.closed() && d.Verb != Shadow { // Kyverno takes nothing back
-		return fmt.Sprintf("kvap migrate %s %s goes on", d.Verb, w.Title())
-	}
-	return fmt.Sprintf("kvap migrate %s %s goes on, and kvap migrate rollback %s goes back", d.Verb, w.Title(), w.Title())
+	return on(d.Verb) + " goes on, and " + on(Rollback) + " goes back"
 }
 
 // act is the first of the moves between beginning and end that is not made.

@@ -7,7 +7,7 @@ import (
 )
 
 // A Move is one thing to do: write, delete, record or wait. Whoever makes it reads
-// the world anew and asks for the next.
+// the PolicyState anew and asks for the next.
 type Move struct {
 	// Does says what it does, in words.
 	Does string
@@ -54,10 +54,10 @@ func annotated(policy *unstructured.Unstructured, part, does, history string, va
 	return &Move{Does: does, Part: part, Write: o}
 }
 
-// held has the policy that will be left standing say what is under way, before another
+// noteUnderWay has the policy that will be left standing say what is under way, before another
 // one is deleted or let go; nil where it does. Somebody may have decided before that to
 // delete this one, and be slow: what is deleted must be as it was read, so he is refused.
-func (w PolicyState) held(policy *unstructured.Unstructured, part string) *Move {
+func (w PolicyState) noteUnderWay(policy *unstructured.Unstructured, part string) *Move {
 	if policy.GetAnnotations()[v1alpha1.HistoryKey] == w.history() {
 		return nil
 	}

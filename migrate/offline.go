@@ -55,7 +55,7 @@ func (g Goal) Offline(w PolicyState) (report.HandedOverPolicy, []Component) {
 	return out, components
 }
 
-// enforced is the world after the steps of enforce, where a repository has them: the
+// enforced is the state after the steps of enforce, where a repository has them: the
 // way back begins there, and ends at what the files have. A policy that enforce leaves
 // alone is where it was.
 func (g Goal) enforced(w PolicyState) PolicyState {
@@ -94,7 +94,7 @@ func EndOf(moves []*Move) (stage, way string) {
 	return stage, way
 }
 
-// Moves are all moves from a world to the goal, if nothing goes wrong: what is waited
+// Moves are all moves from a state to the goal, if nothing goes wrong: what is waited
 // for comes at once. Waiting is among them, as what will be seen to.
 func (g Goal) Moves(w PolicyState) ([]*Move, error) {
 	const bound = 50 // a goal takes about ten
@@ -114,7 +114,7 @@ func (g Goal) Moves(w PolicyState) ([]*Move, error) {
 	return nil, fmt.Errorf("%s of %s does not come to an end; this is a bug of kvap", g.Verb, w.Title())
 }
 
-// After is the world after moves that went well.
+// After is the state after moves that went well.
 func (w PolicyState) After(moves []*Move) PolicyState {
 	for _, m := range moves {
 		w = w.after(m)
@@ -122,7 +122,7 @@ func (w PolicyState) After(moves []*Move) PolicyState {
 	return w
 }
 
-// after is the world after a move that went well. After waiting, everybody judges by
+// after is the state after a move that went well. After waiting, everybody judges by
 // what is there.
 func (w PolicyState) after(m *Move) PolicyState {
 	switch {

@@ -40,7 +40,7 @@ func (g Goal) rollback(w PolicyState) (*Move, error) {
 	if m := w.restore(original, back, g.kept()); m != nil {
 		return m, nil
 	}
-	if m := w.held(w.Source, "rollback-1-kyverno-on"); m != nil && !w.closed() {
+	if m := w.noteUnderWay(w.Source, "rollback-1-kyverno-on"); m != nil && !w.closed() {
 		return m, nil
 	}
 	if (w.Carrier != nil && modeOf(w.Carrier) != v1alpha1.ModeShadow || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
@@ -142,7 +142,7 @@ func (w PolicyState) letGo(back string) *Move {
 
 // refuseBack says that Kyverno never takes a policy back, and what can be done, where the
 // way back writes what the API server denies, or kvap enforces the policy: that Kyverno's
-// is left standing cannot be noted in it, as held does, and whoever decided before that to
+// is left standing cannot be noted in it, as noteUnderWay does, and whoever decided before that to
 // delete it, and is slow, would.
 func (w PolicyState) refuseBack(back string) error {
 	if !w.closed() {

@@ -11,8 +11,8 @@ import (
 	"github.com/kvap/kvap/migrate"
 )
 
-// tryClosed has the API server try whether it takes a policy such as the one of a world,
-// and notes in the world what it says where it does not. It is a new one that is tried, the
+// tryClosed has the API server try whether it takes a policy such as the one of a PolicyState,
+// and notes in the state what it says where it does not. It is a new one that is tried, the
 // same but for its name: some of Kyverno's guards let pass what changes metadata alone.
 // Where it may not be tried, nothing is known, and the first write will tell.
 func (r *Reader) tryClosed(ctx context.Context, w *migrate.PolicyState) error {

@@ -1,6 +1,6 @@
 // Package live carries moves of policies out in a cluster, and reads what they go by.
 //
-// In: a connection, and a goal of package migrate. Out: the worlds of all policies, as
+// In: a connection, and a goal of package migrate. Out: the states of all policies, as
 // the cluster has them at a moment; a Handover, which makes one move after another until
 // each policy is where it should be or has been left; and what is left of Kyverno.
 //

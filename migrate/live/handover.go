@@ -34,7 +34,7 @@ type Handover struct {
 	goal    migrate.Goal
 	reader  *Reader
 	writer  moveWriter
-	// first are the worlds as they were when it began.
+	// first are the states as they were when it began.
 	first PolicyStates
 	tasks []*policyTask
 	// told is when somebody was last told of anything, and forgone are the policies for
@@ -54,7 +54,7 @@ type policyTask struct {
 	both    time.Time // since when both sides were seen to judge; zero where they are not
 }
 
-// NewHandover settles how each of the chosen policies goes, from the worlds as they were
+// NewHandover settles how each of the chosen policies goes, from the states as they were
 // read. It changes nothing.
 func NewHandover(ctx context.Context, reader *Reader, first PolicyStates, chosen []string, goal migrate.Goal, o Options) (*Handover, error) {
 	h := &Handover{options: o, goal: goal, reader: reader, writer: moveWriter{reader.Connection}, first: first}

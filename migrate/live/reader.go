@@ -139,7 +139,7 @@ func (r *Reader) read(ctx context.Context) (PolicyStates, error) {
 	return out, nil
 }
 
-// lookAround reads what is around the policies of some worlds, once for each version: a
+// lookAround reads what is around the policies of some states, once for each version: a
 // comparison is held against it before anything is begun.
 func (r *Reader) lookAround(ctx context.Context, ws PolicyStates) error {
 	if r.arounds == nil {

@@ -18,7 +18,7 @@ type Selection struct {
 	Labels    labels.Selector
 }
 
-// Choose is which worlds are meant, in order.
+// Choose is which policies are meant, in order.
 func (ws PolicyStates) Choose(s Selection) ([]string, error) {
 	var out []string
 	found := map[string]bool{}
