@@ -18,7 +18,7 @@ type May func(ctx context.Context, verb string, k ObjectKind, namespace string) 
 type Missing struct {
 	Policy  v1alpha1.PolicyReference
 	Message string
-	Waits   bool // it is no permission that is missing
+	Waits   bool // it is not a permission that is missing
 }
 
 // Missing are the permissions that the rules of the policies need and lack, as far as

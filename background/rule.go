@@ -21,7 +21,7 @@ type preparedRule struct {
 	// changes tells that the rule changes objects that are there, in place of making some.
 	changes bool
 	// existing tells that objects which were there before the policy trigger it, and
-	// needsRequest that nothing does that is no request.
+	// needsRequest that nothing does that is not a request.
 	existing, needsRequest bool
 	// onceOnly tells that objects which are there are looked at when the policy is new only.
 	onceOnly bool

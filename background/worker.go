@@ -26,7 +26,7 @@ type Options struct {
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
 	// version each unless the pattern names more; nil knows of none.
 	Kinds func(group, version, kind string) []ObjectKind
-	// Resources is Kinds by the name of a resource, which is no pattern.
+	// Resources is Kinds by the name of a resource, which is not a pattern.
 	Resources func(group, version, resource string) []ObjectKind
 	// Watcher tells of changes; nil tells of none.
 	Watcher Watcher

@@ -18,7 +18,7 @@ func (s simplifier) andOr(n *node, boolean bool) *node {
 	terms = j.mergeEqual(terms)
 	m := j.of(terms)
 	if len(terms) == 1 && !boolean && !m.isBool() {
-		return newNode(node{op: n.op, args: []*node{m, Lit(j.unit).n}}) // m, and an error if it is no boolean
+		return newNode(node{op: n.op, args: []*node{m, Lit(j.unit).n}}) // m, and an error if it is not a boolean
 	}
 	return j.factor(m)
 }
@@ -270,7 +270,7 @@ func (j chain) factored(terms, common []*node) *node {
 
 // grouped are the terms, of which those that begin with the same factor are one: that,
 // and what else they have in common, stands before what they have not. A factor that
-// comes later in one of them counts where it is no error: what is before it may ask
+// comes later in one of them counts where it is not an error: what is before it may ask
 // whether it can be asked at all.
 func (j chain) grouped(terms []*node) []*node {
 	byFactor := map[uint64][]int{} // places of terms by the hashes of the factors that count

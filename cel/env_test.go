@@ -38,7 +38,7 @@ func compile(env *celgo.Env, text string) (*celgo.Ast, error) {
 }
 
 // names are field names and words that are apt to break a printer: keywords,
-// macros, functions, labels as Kubernetes has them, and what is no text at all.
+// macros, functions, labels as Kubernetes has them, and what is not a text.
 func names() []string {
 	return []string{
 		"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",

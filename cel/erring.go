@@ -51,7 +51,7 @@ func (s simplifier) isTotalChain(n *node) bool {
 }
 
 // selectedIf tells that if n evaluates to value, a field of p was selected without
-// error; so has() of a field of p is no error either.
+// error; so has() of a field of p is not an error either.
 func (n *node) selectedIf(p *node, value bool) bool {
 	switch n.op {
 	case opAnd, opOr:

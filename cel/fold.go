@@ -17,7 +17,7 @@ func (s simplifier) binary(n *node) *node {
 		if x.op == opString && y.op == opString {
 			return String(x.lit.(string) + y.lit.(string)).n
 		}
-		// z + 'a' + 'b': where z is no string, either form is an error
+		// z + 'a' + 'b': where z is not a string, either form is an error
 		if x.operator() == Plus && x.args[1].op == opString && y.op == opString {
 			return newNode(node{op: opBinary, name: string(Plus), args: []*node{
 				x.args[0], String(x.args[1].lit.(string) + y.lit.(string)).n,

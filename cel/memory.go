@@ -20,7 +20,7 @@ type standing struct {
 	around *typer
 }
 
-// A wanted is a part to be simplified where it stands, perhaps where what is no boolean
+// A wanted is a part to be simplified where it stands, perhaps where what is not a boolean
 // is an error.
 type wanted struct {
 	standing
@@ -34,7 +34,7 @@ type lesson struct {
 	value  bool
 }
 
-// isTotal tells that n is no error, whatever the input.
+// isTotal tells that n is not an error, whatever the input.
 func (s simplifier) isTotal(n *node) bool {
 	q := standing{n, s.known, s.around}
 	answer, asked := s.totals[q]
@@ -46,7 +46,7 @@ func (s simplifier) isTotal(n *node) bool {
 }
 
 // node simplifies n from the inside out. boolean tells that where n stands, what
-// is no boolean is an error: there, x && true is x.
+// is not a boolean is an error: there, x && true is x.
 func (s simplifier) node(n *node, boolean bool) *node {
 	if len(n.args) == 0 {
 		return s.shorter(n, boolean)

@@ -110,7 +110,7 @@ func (s simplifier) args(n *node, boolean bool) []*node {
 }
 
 // wantsBool tells that n, where boolean says that n itself must be one, has an
-// error for args[i] that is no boolean.
+// error for args[i] that is not a boolean.
 func (n *node) wantsBool(i int, boolean bool) bool {
 	switch n.op {
 	case opAnd, opOr, opNot:
@@ -252,7 +252,7 @@ func (n *node) erring(boolean bool) *node {
 	return newNode(node{op: opBinary, name: string(operator), args: c.args})
 }
 
-// asksNever tells of a comparison with null of what is never null, if it is no error.
+// asksNever tells of a comparison with null of what is never null, if it is not an error.
 func (n *node) asksNever() bool {
 	o := n.operator()
 	return (o == Equals || o == Differs) && n.args[1].op == opNull && n.args[0].plain().operator() == Plus

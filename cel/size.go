@@ -12,7 +12,7 @@ type TooLarge struct{}
 // Error says what became too large.
 func (TooLarge) Error() string { return "the expression has too many parts" }
 
-// Nodes is how many nodes v has; none where it is no expression.
+// Nodes is how many nodes v has; none where it is not an expression.
 func (v Value) Nodes() int {
 	if v.n == nil {
 		return 0

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Value is a CEL expression of any type. The zero Value is no expression.
+// A Value is a CEL expression of any type. The zero Value is not an expression.
 type Value struct{ n *node }
 
 // A Bool is an expression that is known to be boolean. And, Or and Not take only
@@ -79,7 +79,7 @@ func mk(o op, name string, args ...Value) Value {
 	return Value{newNode(node{op: o, name: name, args: ns})}
 }
 
-// IsZero tells that v is no expression.
+// IsZero tells that v is not an expression.
 func (v Value) IsZero() bool { return v.n == nil }
 
 // AsBool takes v for boolean; the caller knows that it is.
@@ -166,7 +166,7 @@ func Struct(name string, fields ...StructField) Value {
 }
 
 // Field is v.name, or v["name"] where the API server cannot parse v.name: names
-// that are no identifiers, and the words true, false, null and in.
+// that are not identifiers, and the words true, false, null and in.
 func (v Value) Field(name string) Value {
 	if !selectable(name) {
 		return v.Index(String(name))

@@ -130,7 +130,7 @@ func (n *node) allows() (of *node, kinds []Kind) {
 	return nil, nil
 }
 
-// takes are the kinds of n's first argument for which it is no error; nil where that is not
+// takes are the kinds of n's first argument for which it is not an error; nil where that is not
 // known.
 func (n *node) takes() []Kind {
 	switch n.op {

@@ -197,7 +197,7 @@ func (v Value) Receiver(method string) (variable string, ok bool) {
 }
 
 // Called is the name of the function that v calls, and its arguments: of a member call the
-// receiver first. The name is empty where v is no call.
+// receiver first. The name is empty where v is not a call.
 func (v Value) Called() (name string, args []Value) {
 	if v.n.op != opCall && v.n.op != opMember {
 		return "", nil

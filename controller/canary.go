@@ -141,7 +141,7 @@ func (c *canary) result(ctx context.Context, l clusterState) canaryResult {
 }
 
 // judges are the objects that all API servers were seen to judge by as they are, by
-// kind and name. What has changed elsewhere since then is no matter.
+// kind and name. What has changed elsewhere since then does not matter.
 func (c *canary) judges(l clusterState) map[string]bool {
 	out := map[string]bool{}
 	for key, version := range l.versions() {

@@ -76,7 +76,7 @@ func (l clusterState) taken() []string {
 }
 
 // isOurs tells of an object that the controller made: it has applied fields of it.
-// The label alone is no proof, for anybody may write it; but what carries another
+// The label alone is not proof, for anybody may write it; but what carries another
 // tool's label has been given away.
 func isOurs(o metav1.Object) bool {
 	label, labelled := o.GetLabels()[vap.ManagedByLabel]
@@ -89,7 +89,7 @@ func isOurs(o metav1.Object) bool {
 }
 
 // versions are texts that differ whenever what the controller made and the API server
-// judges by differs, by kind and name. A status is no part of them.
+// judges by differs, by kind and name. A status is not part of them.
 func (l clusterState) versions() map[string]string {
 	out := map[string]string{}
 	for name, p := range l.policies {

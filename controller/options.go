@@ -32,7 +32,7 @@ type Options struct {
 	// ExcludeNamespaces are left out by every binding. nil means the default ones.
 	ExcludeNamespaces []string
 	// NamespaceLimit is how many native rules, and native objects, the policies of one
-	// namespace have at most; what is beyond it remains. 0 is no limit.
+	// namespace have at most; what is beyond it remains. 0 means no limit.
 	NamespaceLimit int
 	// ExceptionNamespaces are those whose PolicyExceptions count; * means all. Where it
 	// is empty none do, as with Kyverno, which counts none unless told.

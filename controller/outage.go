@@ -37,7 +37,7 @@ const (
 	outageEnds  = 90 * time.Second
 )
 
-// lasts tells of attempts that have failed for long; when the last one did is no matter.
+// lasts tells of attempts that have failed for long; when the last one did does not matter.
 func (o outage) lasts() bool { return o.last.Sub(o.since) >= outageLasts }
 
 func newOutages(changed func()) *outages {

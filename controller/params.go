@@ -113,7 +113,7 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out foundConf
 
 // ensure makes params of the ConfigMaps that were found. unwritten are those that are not
 // there, because they cannot be written, and why; others may be there and be old. Where
-// their namespace goes that is no error: nobody need try again.
+// their namespace goes that is not an error: nobody need try again.
 func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
 	for _, ref := range in.refs() {

@@ -27,7 +27,7 @@ type Keyless struct {
 	// issuer both must hold, if they are there; of the subject one, for one of the names in
 	// the certificate. There is an issuer or a subject at least.
 	Issuer, IssuerRegExp, Subject, SubjectRegExp string
-	// Exact tells that Issuer and Subject are no patterns, and that each of the four that is
+	// Exact tells that Issuer and Subject are not patterns, and that each of the four that is
 	// there must hold.
 	Exact bool
 	// Extensions are what the certificate must say, as patterns, by the numbers of Fulcio's

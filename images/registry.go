@@ -271,7 +271,7 @@ func (r Registry) allows(at netip.Addr) error {
 	return nil
 }
 
-// A refused is why nothing is asked. It is no failure of the network.
+// A refused is why nothing is asked. It is not a failure of the network.
 type refused string
 
 // Error implements error.

@@ -343,7 +343,7 @@ func TestResolveWithoutADigest(t *testing.T) {
 	}
 }
 
-// What is refused here is no failure of a registry.
+// What is refused here is not a failure of a registry.
 func TestRefusedIsNotUnreachable(t *testing.T) {
 	_, err := Registry{Insecure: true}.Resolve(t.Context(), "127.0.0.1:1/x:1")
 	if err == nil || errors.Is(err, ErrUnreachable) {

@@ -36,7 +36,7 @@ func NewCleanup(c *policy.Cleanup, exceptions []*policy.Exception, world World, 
 	r := &policy.Rule{Name: c.Name, Match: c.Match, Exclude: c.Exclude, Context: c.Context}
 	return &Cleanup{
 		Cleanup: c, rule: &rule{Rule: r, policy: p, entries: readEntries(p, c.Context)},
-		// A text of the object is no pattern where that would delete it.
+		// A text of the object is not a pattern where that would delete it.
 		conditions: readConditions(c.Conditions, excusing), world: world, limits: limits,
 	}
 }

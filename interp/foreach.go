@@ -38,7 +38,7 @@ func (val *validation) judgeLoops(loops []*loop) verdict {
 	return none()
 }
 
-// elements evaluates a loop's list. What is no list is its only element.
+// elements evaluates a loop's list. What is not a list is its only element.
 func (val *validation) elements(l *loop) ([]any, error) {
 	if l.listErr != nil {
 		return nil, l.listErr

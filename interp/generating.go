@@ -158,7 +158,7 @@ func (g *generating) gone(a *preparedRequest) GenerateTrigger {
 	return GenerateTrigger{RuleResult: g.result(v)}
 }
 
-// stopped tells that an object which is no trigger was one before its update. An update is
+// stopped tells that an object which is not a trigger was one before its update. An update is
 // none that the policy only does not name.
 func (g *generating) stopped(in *Interpreter, a *preparedRequest) bool {
 	if _, is := g.begin(in, a, true); is != nil {

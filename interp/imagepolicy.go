@@ -219,7 +219,7 @@ func (s *imageSession) message(index int) string {
 }
 
 // find are the images of an object that are matched, in lists by name, as the object has them.
-// What is no image among them is a violation: a Pod runs what is beside it.
+// What is not an image among them is a violation: a Pod runs what is beside it.
 func (s *imageSession) find(object map[string]any) (map[string][]string, *verdict) {
 	say := func(status Status, format string, args ...any) *verdict {
 		out := say(status, format, args...)

@@ -205,7 +205,7 @@ func cmpError(err error, otherwise string) error {
 	return errors.New(otherwise)
 }
 
-// count is how many attestors prove something of an image. One that does not is no error; that
+// count is how many attestors prove something of an image. One that does not is not an error; that
 // nobody can be asked is one.
 func (s *imageSession) count(text string, by []string, what string, prove func(context.Context, string, Attestor, Access) (any, error), keep func(any)) (int, error) {
 	i, ok, err := s.image(text)

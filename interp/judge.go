@@ -52,7 +52,7 @@ type RuleResult struct {
 }
 
 // Limits bound what judging one request may use. A zero field has its default; a
-// negative one is no bound.
+// negative one means no bound.
 type Limits struct {
 	Context  int // bytes of context entries; 2 MiB
 	Response int // bytes of an answer to an apiCall; 2 MiB

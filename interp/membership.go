@@ -131,7 +131,7 @@ func jsonWords(text string) ([]string, bool) {
 
 // oldMembership is In and NotIn, which differ from their successors where keys
 // are lists: NotIn holds when any element is missing, elements are compared
-// exactly, and one that is no string is an error (deviation 4: Kyverno crashes).
+// exactly, and one that is not a string is an error (deviation 4: Kyverno crashes).
 func oldMembership(key, value operand, negated bool) (bool, error) {
 	switch k := key.value.(type) {
 	case string, bool, int64, float64:

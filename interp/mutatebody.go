@@ -138,7 +138,7 @@ func (b *mutateBody) applyJSON(v *vars, object map[string]any) (map[string]any, 
 
 // asWritten holds a patch to the operations that the policy writes: what a user wrote
 // may be a value, or a part of a path, and not another operation (deviation 5). A text
-// that is no patch before variables are filled in leaves all to them.
+// that is not a patch before variables are filled in leaves all to them.
 func asWritten(patch jsonpatch.Patch, filled expr.Filled) error {
 	text, wild := filled.Marked()
 	if !wild {

@@ -97,7 +97,7 @@ func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, 
 	return object, nil
 }
 
-// elements evaluates a loop's list. What is no list is its only element; a key that
+// elements evaluates a loop's list. What is not a list is its only element; a key that
 // is not there is an error.
 func (m *mutateRun) elements(l *mutateLoop) ([]any, error) {
 	if l.listErr != nil {

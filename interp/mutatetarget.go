@@ -70,7 +70,7 @@ func (v *vars) fillSelector(d *template) (labels.Selector, error) {
 }
 
 // find finds the objects that are selected. One that is named exactly must be
-// there; of the others, none is no error. What is of any version is listed.
+// there; of the others, none is not an error. What is of any version is listed.
 func (s selection) find(v *vars, objects ObjectReader) ([]map[string]any, error) {
 	named := s.namespace != "" && s.name != "" && !wildcard.Has(s.namespace) && !wildcard.Has(s.name)
 	absent := fmt.Errorf("there is no %s %s/%s", s.kind, s.namespace, s.name)

@@ -62,7 +62,7 @@ type Keyless struct {
 	Issuer, IssuerRegExp, Subject, SubjectRegExp string
 	Roots                                        string // PEM of authorities; "" for the public ones
 	IgnoreSCT                                    bool   // no log of certificates need know of the certificate
-	// Exact tells that Issuer and Subject are no patterns, and that what is given must hold
+	// Exact tells that Issuer and Subject are not patterns, and that what is given must hold
 	// beside the regular expressions.
 	Exact bool
 	// Extensions are those that the certificate must have, as patterns, by their numbers or

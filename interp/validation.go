@@ -119,7 +119,7 @@ func (val *validation) judgePattern(object, pattern any) verdict {
 }
 
 // judgeAnyPattern wants one of the patterns to hold. Skips count only if there
-// are no failures; what would be an error is a failure here.
+// are not failures; what would be an error is a failure here.
 func (val *validation) judgeAnyPattern(object, patterns any) verdict {
 	list, ok := patterns.([]any)
 	if !ok {

@@ -527,7 +527,7 @@ func TestConditionsOfEachAttestor(t *testing.T) {
 	}
 }
 
-// An image that an entry leaves out is no image that it pins: its registry may be none that is asked.
+// An image that an entry leaves out is not an image that it pins: its registry may be none that is asked.
 func TestImagesThatAreLeftOutAreNotPinned(t *testing.T) {
 	source := imageRule(`{imageReferences: ["*"], skipImageReferences: ["private.test/*"], attestors: [{entries: ` + byKeys(pemOne) + `}]}`)
 	in := New(parse(t, source).Policies, nil, &Offline{Proofs: &signedImages{}}, Limits{})

@@ -24,7 +24,7 @@ type World interface {
 	// API asks the API server for a path; data, if not nil, is POSTed. The error is
 	// ErrNotFound for an object that is known not to exist.
 	API(ctx context.Context, path string, data []byte) ([]byte, error)
-	// Service asks a service outside the API server. An answer of any status is no error.
+	// Service asks a service outside the API server. An answer of any status is not an error.
 	Service(ctx context.Context, call ServiceCall) (ServiceAnswer, error)
 	// Image is what a registry knows of an image: image, resolvedImage, registry,
 	// repository, identifier, manifestList, manifest, configData.

@@ -27,7 +27,7 @@ type File struct {
 }
 
 // Components are the components that lead where the moves lead, in their order. What
-// is recorded is no part of them: the record of a repository is its history.
+// is recorded is not part of them: the record of a repository is its history.
 func Components(w PolicyState, moves []*Move) ([]Component, error) {
 	var parts []*component
 	for _, m := range moves {

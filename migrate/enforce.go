@@ -185,7 +185,7 @@ func SwitchOff(o *unstructured.Unstructured) {
 	if o.GroupVersionKind().Group != kyvernoGroup {
 		where = []string{"spec", "evaluation", "admission", "enabled"}
 	}
-	// It fails only where something in between is no map, which no API server has let in.
+	// It fails only where something in between is not a map, which no API server has let in.
 	_ = unstructured.SetNestedField(o.Object, false, where...)
 }
 

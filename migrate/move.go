@@ -38,7 +38,7 @@ func (m *Move) Releases() bool {
 func wait(does, why string) *Move { return &Move{Does: does, Wait: why} }
 
 // annotated is a move that sets annotations of a policy; nil where they are as
-// wanted. history is written with the others, but is no reason to write.
+// wanted. history is written with the others, but is not a reason to write.
 func annotated(policy *unstructured.Unstructured, part, does, history string, values map[string]string) *Move {
 	same := true
 	have := policy.GetAnnotations()

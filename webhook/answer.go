@@ -17,7 +17,7 @@ import (
 	"github.com/kvap/kvap/interp"
 )
 
-// A handler answers a review by the policies of a route. An error is no denial: the
+// A handler answers a review by the policies of a route. An error is not a denial: the
 // failure policy decides.
 type handler func(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
 

@@ -106,7 +106,7 @@ func (c *Comparing) leave(err error) {
 	}
 }
 
-// readPolicy reads a policy or an exception. A policy of kvap.dev is no migration's,
+// readPolicy reads a policy or an exception. A policy of kvap.dev is not a migration's,
 // but what it says may be.
 func (c *Comparing) readPolicy(s *Setting, u unstructured.Unstructured) error {
 	original := *u.DeepCopy()

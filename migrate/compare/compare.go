@@ -380,7 +380,7 @@ func (c *Comparing) replay(ctx context.Context, last bool) error {
 }
 
 // mostTold is of how many lines that cannot be read is told what is wrong with them: a
-// file that is no log at all has nothing else.
+// file that is not a log has nothing else.
 const mostTold = 5
 
 // unreadable counts a line, and tells of the first.

@@ -101,7 +101,7 @@ type difference struct {
 }
 
 // missing is the first place where an object has not what another wants. What it has beside,
-// as the API server's defaults, is no matter, nor how a quantity is written.
+// as the API server's defaults, does not matter, nor how a quantity is written.
 func missing(want, have any, at []string) *difference {
 	switch w := want.(type) {
 	case map[string]any:

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers are no fractions
+	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers are not fractions
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
@@ -117,7 +117,7 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 		return nil
 	}
 	m := mutation{ours: ours, theirs: theirs, all: l.whole, hidden: e.ObjectRef.Resource == "secrets"}
-	// What was filled in on both sides is no matter: the object in front of the rules counts.
+	// What was filled in on both sides does not matter: the object in front of the rules counts.
 	m.theirs = m.transplant(given)
 	by := &denial{webhook: c.Webhook}
 	for i, r := range l.rows {

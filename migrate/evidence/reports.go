@@ -170,7 +170,7 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 	t := r.of(Reports)
 	switch {
 	case !reported && (ours == "allow" || !r.form.Rule.Policy.Background):
-		return // nobody finds a violation, or it is no matter of reports
+		return // nobody finds a violation, or it is not a matter of reports
 	case !reported && !j.Reported.knows(name.policy):
 		t.cannotTell("the report of the object says nothing of the policy yet")
 	case !r.form.Rule.Policy.Background:

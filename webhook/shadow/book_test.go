@@ -56,7 +56,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// What a Secret holds is not kept, nor what is no matter of shadow.
+// What a Secret holds is not kept, nor what is not a matter of shadow.
 func TestPassesOver(t *testing.T) {
 	b, p := newBook(t)
 	enforced, dry := record(p, "r", interp.Fail, "ConfigMap/a/b"), record(p, "r", interp.Fail, "ConfigMap/a/b")

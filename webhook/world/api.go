@@ -60,7 +60,7 @@ func (w *World) API(ctx context.Context, path string, data []byte) ([]byte, erro
 	return answer, err
 }
 
-// lawful refuses what is no path of the API server's data: escapes and dots, which
+// lawful refuses what is not a path of the API server's data: escapes and dots, which
 // may mean another path to whoever reads it next, and connections into pods,
 // services and nodes, which answer with what runs there.
 func lawful(path string) error {

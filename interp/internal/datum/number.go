@@ -42,7 +42,7 @@ func Clamped(v any) int {
 }
 
 // Compare orders two numbers, each an int64 or float64: -1, 0 or 1, and 2 where
-// one of them is no number.
+// one of them is not a number.
 func Compare(a, b any) int {
 	if x, ok := a.(int64); ok {
 		if y, ok := b.(int64); ok {

@@ -73,7 +73,7 @@ func IsUnknownKey(err error) bool {
 	return ok
 }
 
-// field looks a name up. What is no map has no fields, and yields null; a map
+// field looks a name up. What is not a map has no fields, and yields null; a map
 // without the field is an error.
 func (ev *evaluator) field(e *jmespath.Expr, v any) (any, error) {
 	name := e.Name

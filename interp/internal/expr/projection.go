@@ -9,7 +9,7 @@ import (
 )
 
 // projection evaluates the right side for each element of the left, and drops
-// nulls. What is no list, or no map for .*, gives null.
+// nulls. What is not a list, or no map for .*, gives null.
 func (ev *evaluator) projection(e *jmespath.Expr, v any) (any, error) {
 	elements, ok, err := ev.elements(e, v)
 	if err != nil || !ok {

@@ -4,7 +4,7 @@
 // In: an object and a patch as plain data (nil, bool, int64, float64, string,
 // []any, map[string]any), with all variables filled in, and a Matcher that holds
 // values to the patterns of conditions. Out of Apply: the object after the patch,
-// or why it cannot be applied. A condition that does not hold is no error: the
+// or why it cannot be applied. A condition that does not hold is not an error: the
 // patch is then empty.
 //
 // What must hold: neither the object nor the patch is changed; the result may
