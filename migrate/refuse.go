@@ -51,13 +51,13 @@ func (w PolicyState) refuseAbsent() error {
 // Stopped tells of a policy that kvap took over, and that somebody has put into a mode since
 // in which nobody enforces it.
 func (w PolicyState) Stopped() bool {
-	judge := w.judge()
+	judge := w.judgedBy()
 	return judge != nil && w.status().Doing == nil && slices.Contains([]v1alpha1.MigrationStage{v1alpha1.StageEnforced, v1alpha1.StageAdopted}, w.Stage()) &&
 		slices.Contains([]string{v1alpha1.ModeShadow, v1alpha1.ModeOff}, modeOf(judge))
 }
 
-// judge is the policy by which kvap judges in Kyverno's place; nil where there is none.
-func (w PolicyState) judge() *unstructured.Unstructured {
+// judgedBy is the policy by which kvap judges in Kyverno's place; nil where there is none.
+func (w PolicyState) judgedBy() *unstructured.Unstructured {
 	switch {
 	case w.Carrier != nil:
 		return w.Carrier
@@ -69,7 +69,7 @@ func (w PolicyState) judge() *unstructured.Unstructured {
 
 // Restart is the command that has kvap enforce a policy again that somebody has stopped.
 func (w PolicyState) Restart() string {
-	return "kubectl annotate --overwrite " + objectTitle(w.judge()) + " " + v1alpha1.ModeKey + "=" + v1alpha1.ModeEnforce
+	return "kubectl annotate --overwrite " + objectTitle(w.judgedBy()) + " " + v1alpha1.ModeKey + "=" + v1alpha1.ModeEnforce
 }
 
 // refuseStopped is an error where a verb would undo what somebody has decided.
@@ -77,7 +77,7 @@ func (w PolicyState) refuseStopped() error {
 	if !w.Stopped() {
 		return nil
 	}
-	return fmt.Errorf("somebody has put it into the mode %s, and nobody enforces it; to have kvap enforce it again: %s", modeOf(w.judge()), w.Restart())
+	return fmt.Errorf("somebody has put it into the mode %s, and nobody enforces it; to have kvap enforce it again: %s", modeOf(w.judgedBy()), w.Restart())
 }
 
 // refuseGone says what comes first where the cluster does not know the kind of a policy
