@@ -93,8 +93,8 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workRes
 	return out.failedBy(failures)
 }
 
-// afterCopy has a copy removed whose source went before the copy was there: whoever heard of
-// that found nothing to remove. A source that cannot be read now is read by the task.
+// afterCopy queues a source that went before its copy was made: the task of that change found
+// no copy to remove. A source that cannot be read now is read by the task.
 func (w *Worker) afterCopy(ctx context.Context, t sourceTask) {
 	if _, there, err := w.live(ctx, t.source); err != nil || !there {
 		w.queue.Add(t)

@@ -24,8 +24,7 @@ type ObjectChange struct {
 }
 
 // ObjectChanged hears of a change. An object that was generated is made again as it is wanted;
-// the copies of one that was copied follow it. What this process wrote itself is no
-// news.
+// the copies of one that was copied follow it. The Worker ignores its own writes.
 func (w *Worker) ObjectChanged(s ObjectChange) {
 	switch {
 	case !s.Gone && w.backoff.isOwn(s.Object, s.Version):
@@ -36,7 +35,7 @@ func (w *Worker) ObjectChanged(s ObjectChange) {
 	}
 }
 
-// targetSeen has a rule look after what it made for a trigger.
+// targetSeen queues the trigger for which an object with these labels was made.
 func (w *Worker) targetSeen(own map[string]string) {
 	for _, p := range w.current.Load().policies {
 		r, trigger := p.made(own)
@@ -48,7 +47,7 @@ func (w *Worker) targetSeen(own map[string]string) {
 	}
 }
 
-// sourceSeen has the rules that copy objects of the kind look after their copies.
+// sourceSeen queues the source for each rule that copies objects.
 func (w *Worker) sourceSeen(s ObjectChange) {
 	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {

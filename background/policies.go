@@ -80,8 +80,8 @@ func (s *policySnapshot) isNew(key string, before *policySnapshot) bool {
 		slices.ContainsFunc(s.kinds[key], func(k ObjectKind) bool { return !slices.Contains(before.kinds[key], k) })
 }
 
-// watched is what changes have to be told of: of what rules that synchronize have
-// made, and of what they have copied.
+// watched are the kinds whose changes the Worker needs: of objects that rules with
+// synchronize have made, and of objects that they have copied.
 func (w *Worker) watched(s *policySnapshot) []Watched {
 	all := map[Watched]bool{}
 	for _, p := range s.policies {

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Who reads events and states may not be who reads the objects: a Secret may be among
-// them. What is told of a failure names variables and paths, and not what is there.
+// People who read events and states may not be allowed to read the objects: a Secret may be
+// among them. So what a failure says names variables and paths, and not their values.
 
 // A redactedError says less than the one that it stands for.
 type redactedError struct {

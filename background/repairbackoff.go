@@ -10,8 +10,9 @@ import (
 // calm is after how long without a repair the next one is done at once again.
 const calm = 2 * time.Minute
 
-// A repairBackoff remembers what was written lately, so that nobody answers himself, and that
-// who repairs what somebody else changes again and again does it ever later.
+// A repairBackoff remembers what the Worker wrote lately, so that it does not react to its own
+// writes. Where somebody else changes an object again and again, the Worker repairs it later
+// and later.
 type repairBackoff struct {
 	now func() time.Time
 

@@ -34,7 +34,7 @@ type Options struct {
 	User string
 	// Limits bound what a rule may take for one trigger.
 	Limits interp.Limits
-	// Tell hears what users should.
+	// Tell takes what users should know.
 	Tell func(Notice)
 	Now  func() time.Time
 	// Workers is how many pieces of work are done at once; 4.
@@ -133,7 +133,7 @@ func (w *Worker) Set(set PolicySet) {
 	}
 }
 
-// changed has everything done that new policies want.
+// changed queues what new policies want.
 func (w *Worker) changed(before, next *policySnapshot) {
 	w.watch()
 	w.queue.Add(recordsTask{})
@@ -144,7 +144,7 @@ func (w *Worker) changed(before, next *policySnapshot) {
 	}
 }
 
-// watch has told of what there is to look after now.
+// watch gives the Watcher the kinds that rules look after now.
 func (w *Worker) watch() {
 	w.watching.Lock()
 	defer w.watching.Unlock()
@@ -153,7 +153,7 @@ func (w *Worker) watch() {
 	}
 }
 
-// scanAll has the objects of each rule looked at, again or for the first time.
+// scanAll queues a scan of each rule; again tells that it is not the first one.
 func (w *Worker) scanAll(p *preparedPolicy, again bool) {
 	for _, r := range p.rules {
 		if !r.invalid && !(again && r.onceOnly) {
@@ -174,8 +174,8 @@ func what(policy, rule string, t v1alpha1.ObjectReference) string {
 	return ruleKey(policy, rule) + "\n" + t.APIVersion + "\n" + t.Kind + "\n" + id
 }
 
-// Request has a GenerateRequest carried out. Who calls it for one that is done, or
-// is in the queue, does no harm.
+// Request queues a GenerateRequest. To queue one that is done, or is in the queue, does no
+// harm.
 func (w *Worker) Request(name string) { w.queue.Add(requestTask(name)) }
 
 // Run works until the context ends, once there are policies.
@@ -241,7 +241,7 @@ func (w *Worker) next(ctx context.Context) bool {
 	return true
 }
 
-// inTurn works at a rule and trigger when nobody else does.
+// inTurn works, unless other work with the key is under way; then ok is false.
 func (w *Worker) inTurn(key string, work func() workResult) (out workResult, ok bool) {
 	w.mu.Lock()
 	if w.busy[key] {
@@ -258,7 +258,7 @@ func (w *Worker) inTurn(key string, work func() workResult) (out workResult, ok 
 	return work(), true
 }
 
-// worksAt tells that something is being worked at for a rule, besides one thing.
+// worksAt tells that work for a rule is under way, other than that with the key besides.
 func (w *Worker) worksAt(rule, besides string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -297,8 +297,8 @@ type workResult struct {
 	err       error // of a failure
 }
 
-// errEarly is a failure that time may mend: the request that has started the work is
-// not through yet. It is not told.
+// errEarly is a failure that time may mend: the request that has started the work may still
+// be refused. No Notice tells of it.
 var errEarly = errors.New("the object is not stored yet")
 
 // failedBy is the result with what failed; as it is where nothing did.

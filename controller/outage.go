@@ -29,9 +29,9 @@ type outage struct {
 	err         error
 }
 
-// An outage is told of when it has lasted, as API servers that begin refuse what they do
-// not know yet; and is over when nothing was heard of it: informers try again within a
-// minute.
+// Statuses tell of an outage that has lasted this long: API servers that start refuse what
+// they do not know yet. It is over when no attempt has failed for outageEnds, because informers
+// try again within a minute.
 const (
 	outageLasts = 20 * time.Second
 	outageEnds  = 90 * time.Second
