@@ -31,12 +31,12 @@ func (f *facts) and(n *node, value bool) *facts {
 	case n.op == opCond && n.args[2].isLit(!value):
 		f = f.and(n.args[0], true).and(n.args[1], value)
 	}
-	n, value = asked(n, value)
+	n, value = unnegated(n, value)
 	return &facts{n, value, f}
 }
 
-// asked is n without a negation, and the value that this has where n has the given one.
-func asked(n *node, value bool) (*node, bool) {
+// unnegated is n without a negation, and the value that this has where n has the given one.
+func unnegated(n *node, value bool) (*node, bool) {
 	if n.operator() == Differs {
 		return newNode(node{op: opBinary, name: string(Equals), args: n.args}), !value
 	}
@@ -48,7 +48,7 @@ func (f *facts) of(n *node) (value, ok bool) {
 	if f == nil || n.isLiteral() {
 		return false, false
 	}
-	n, flipped := asked(n, false)
+	n, flipped := unnegated(n, false)
 	for ; f != nil; f = f.older {
 		if equal(f.n, n) {
 			return f.value != flipped, true

@@ -26,15 +26,17 @@ const (
 	docLinks // the rest of a chain
 )
 
-func text(s string) doc    { return doc{kind: docText, text: s} }
-func cat(ds ...doc) doc    { return doc{kind: docCat, kids: ds} }
-func group(ds ...doc) doc  { return doc{kind: docGroup, kids: ds} }
-func nest(ds ...doc) doc   { return doc{kind: docNest, kids: ds} }
-func line() doc            { return doc{kind: docBreak, text: " "} }
-func softline() doc        { return doc{kind: docBreak} }
-func join(ds []doc) []doc  { return joinBy(ds, ",", line) }
-func paren(d doc) doc      { return cat(text("("), d, text(")")) }
-func parenBreak(d doc) doc { return group(text("("), nest(softline(), d), softline(), text(")")) }
+func textDoc(s string) doc   { return doc{kind: docText, text: s} }
+func cat(ds ...doc) doc      { return doc{kind: docCat, kids: ds} }
+func groupDoc(ds ...doc) doc { return doc{kind: docGroup, kids: ds} }
+func nest(ds ...doc) doc     { return doc{kind: docNest, kids: ds} }
+func line() doc              { return doc{kind: docBreak, text: " "} }
+func softline() doc          { return doc{kind: docBreak} }
+func join(ds []doc) []doc    { return joinBy(ds, ",", line) }
+func paren(d doc) doc        { return cat(textDoc("("), d, textDoc(")")) }
+func parenBreak(d doc) doc {
+	return groupDoc(textDoc("("), nest(softline(), d), softline(), textDoc(")"))
+}
 func (d doc) flat() string { var b strings.Builder; d.writeFlat(&b); return b.String() }
 
 // joinBy puts the separator behind all but the last, and a break behind it.
@@ -43,7 +45,7 @@ func joinBy(ds []doc, sep string, brk func() doc) []doc {
 	for i, d := range ds {
 		out = append(out, d)
 		if i < len(ds)-1 {
-			out = append(out, text(sep), brk())
+			out = append(out, textDoc(sep), brk())
 		}
 	}
 	return out
@@ -54,10 +56,10 @@ func fill(ds []doc) []doc {
 	out := make([]doc, 0, len(ds))
 	for i, d := range ds {
 		if i < len(ds)-1 {
-			d = cat(d, text(","))
+			d = cat(d, textDoc(","))
 		}
 		if i > 0 {
-			d = group(line(), d)
+			d = groupDoc(line(), d)
 		}
 		out = append(out, d)
 	}

@@ -64,10 +64,10 @@ func syntaxError(es []*common.Error) diag.Diagnostic {
 	message := strings.TrimPrefix(first.Message, "Syntax error: ")
 	message, _, _ = strings.Cut(message, " expecting {") // every token there is
 	message = strings.ReplaceAll(message, "'<EOF>'", "end of the expression")
-	return diag.Errorf(at(first.Location), diag.BadExpression, "%s", message)
+	return diag.Errorf(posOf(first.Location), diag.BadExpression, "%s", message)
 }
 
-func at(l common.Location) diag.Pos {
+func posOf(l common.Location) diag.Pos {
 	return diag.Pos{Line: max(l.Line(), 0), Col: max(l.Column()+1, 0)}
 }
 
@@ -79,7 +79,7 @@ type reader struct {
 
 func (r *reader) fail(e ast.Expr, format string, args ...any) *node {
 	if r.err == nil {
-		d := diag.Errorf(at(r.info.GetStartLocation(e.ID())), diag.BadExpression, format, args...)
+		d := diag.Errorf(posOf(r.info.GetStartLocation(e.ID())), diag.BadExpression, format, args...)
 		r.err = &d
 	}
 	return Null().n

@@ -94,19 +94,19 @@ func print(n *node) doc {
 	case opCall:
 		return cat(text(n.name), arguments(n.args))
 	case opList:
-		return list(n)
+		return listDoc(n)
 	case opMap:
 		return mapping(n)
 	case opStruct:
 		return structure(n)
 	case opMaybe:
-		return cat(text("?"), print(n.args[0]))
+		return cat(textDoc("?"), print(n.args[0]))
 	case opAnd:
 		return andOrDoc(n, "&&", precAnd)
 	case opOr:
 		return andOrDoc(n, "||", precOr)
 	case opNot:
-		return cat(text("!"), operand(n.args[0], precMember))
+		return cat(textDoc("!"), operand(n.args[0], precMember))
 	case opNeg:
 		return negation(n)
 	case opBinary:
@@ -114,7 +114,7 @@ func print(n *node) doc {
 	case opCond:
 		return conditional(n)
 	}
-	return text(n.atom())
+	return textDoc(n.atom())
 }
 
 // atom is the text of a node without parts.
@@ -189,7 +189,7 @@ func docs(ns []*node) []doc {
 func arguments(ns []*node) doc {
 	switch {
 	case len(ns) == 0:
-		return text("()")
+		return textDoc("()")
 	case len(ns) == 1 && hugs(ns[0]):
 		return paren(print(ns[0]))
 	}
@@ -206,7 +206,7 @@ func hugs(n *node) bool {
 }
 
 func enclosed(open string, ds []doc, end string) doc {
-	return group(text(open), nest(append([]doc{softline()}, ds...)...), softline(), text(end))
+	return groupDoc(textDoc(open), nest(append([]doc{softline()}, ds...)...), softline(), textDoc(end))
 }
 
 // macro keeps the variables on the line of the list.
@@ -216,9 +216,9 @@ func macro(n *node) doc {
 	return cat(text(open), group(nest(body...), softline()), text(")"))
 }
 
-func list(n *node) doc {
+func listDoc(n *node) doc {
 	if len(n.args) == 0 {
-		return text("[]")
+		return textDoc("[]")
 	}
 	ds := docs(n.args)
 	for _, a := range n.args {
@@ -231,18 +231,18 @@ func list(n *node) doc {
 
 func mapping(n *node) doc {
 	if len(n.args) == 0 {
-		return text("{}")
+		return textDoc("{}")
 	}
 	var ds []doc
 	for i := 0; i < len(n.args); i += 2 {
-		ds = append(ds, cat(print(n.args[i]), text(": "), print(n.args[i+1])))
+		ds = append(ds, cat(print(n.args[i]), textDoc(": "), print(n.args[i+1])))
 	}
 	return enclosed("{", join(ds), "}")
 }
 
 func structure(n *node) doc {
 	if len(n.args) == 0 {
-		return text(n.name + "{}")
+		return textDoc(n.name + "{}")
 	}
 	var ds []doc
 	for i, a := range n.args {
@@ -250,7 +250,7 @@ func structure(n *node) doc {
 		if a.op == opMaybe {
 			field, a = "?"+field, a.args[0]
 		}
-		ds = append(ds, cat(text(field), print(a)))
+		ds = append(ds, cat(textDoc(field), print(a)))
 	}
 	return enclosed(n.name+"{", join(ds), "}")
 }
@@ -266,16 +266,16 @@ func andOrDoc(n *node, operator string, prec int) doc {
 		}
 		ds[i] = d
 	}
-	return group(joinBy(ds, " "+operator, line)...)
+	return groupDoc(joinBy(ds, " "+operator, line)...)
 }
 
 // negation puts in parentheses what would otherwise be read as one literal, or as no negation at all.
 func negation(n *node) doc {
 	a := n.args[0]
 	if a.op == opInt || a.op == opDouble {
-		return cat(text("-"), paren(print(a)))
+		return cat(textDoc("-"), paren(print(a)))
 	}
-	return cat(text("-"), operand(a, precMember))
+	return cat(textDoc("-"), operand(a, precMember))
 }
 
 // binary prints operators of one precedence that follow one another as one chain.
@@ -303,7 +303,7 @@ func binary(n *node) doc {
 		}
 	}
 	walk(n)
-	return group(ds...)
+	return groupDoc(ds...)
 }
 
 // isShort tells of a literal that needs no line of its own.
@@ -316,7 +316,7 @@ func conditional(n *node) doc {
 	var ds []doc
 	head := operand(n.args[0], precOr)
 	for {
-		ds = append(ds, line(), text("? "), nest(operand(n.args[1], precOr)), line(), text(": "))
+		ds = append(ds, line(), textDoc("? "), nest(operand(n.args[1], precOr)), line(), textDoc(": "))
 		if n.args[2].op != opCond {
 			break
 		}
@@ -324,5 +324,5 @@ func conditional(n *node) doc {
 		ds = append(ds, nest(operand(n.args[0], precOr)))
 	}
 	ds = append(ds, nest(print(n.args[2])))
-	return group(head, nest(ds...))
+	return groupDoc(head, nest(ds...))
 }

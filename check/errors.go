@@ -67,7 +67,7 @@ func notYet(v cel.Value, release, need cel.Release) diag.Diagnostic {
 func mismatch(p apiserver.Problem, kinds []string, all bool) diag.Diagnostic {
 	where := ""
 	if !all {
-		where = " on " + list(kinds)
+		where = " on " + firstWords(kinds)
 	}
 	if p.Comparison() {
 		return diag.Warnf(diag.Pos{}, diag.TypeCheckFailed, "values of different types are never equal%s: %s", where, p.Message)
@@ -101,11 +101,11 @@ func noun(kinds []string, one, many string) string {
 	if len(kinds) == 1 {
 		return kinds[0] + " " + one
 	}
-	return list(kinds) + " " + many
+	return firstWords(kinds) + " " + many
 }
 
-// list is the first of some words, so that a wildcard does not fill the screen.
-func list(words []string) string {
+// firstWords is the first of some words, so that a wildcard does not fill the screen.
+func firstWords(words []string) string {
 	const most = 4
 	if len(words) > most+1 { // never 1 others
 		return fmt.Sprintf("%s and %d others", strings.Join(words[:most], ", "), len(words)-most)

@@ -78,7 +78,7 @@ func deadlock(what string) diag.Diagnostic {
 }
 
 func selectorOnClusterScoped(kinds []string) diag.Diagnostic {
-	return warn(diag.NamespaceSelectorIgnored, "objects without a namespace match every namespaceSelector, and the rules cover %s; ask for the scope Namespaced, or write a policy for these", list(kinds))
+	return warn(diag.NamespaceSelectorIgnored, "objects without a namespace match every namespaceSelector, and the rules cover %s; ask for the scope Namespaced, or write a policy for these", firstWords(kinds))
 }
 
 func eitherObject() diag.Diagnostic {

@@ -76,7 +76,7 @@ func Written(file string, data []byte) ([]*Object, diag.List) {
 	nodes, found := policy.Documents(file, data)
 	var out []*Object
 	for _, n := range nodes {
-		o, d := written(n, data)
+		o, d := readWritten(n, data)
 		if d != nil {
 			found = append(found, *d)
 		}
@@ -87,7 +87,7 @@ func Written(file string, data []byte) ([]*Object, diag.List) {
 	return out, found.Sort()
 }
 
-func written(n *policy.Node, data []byte) (*Object, *diag.Diagnostic) {
+func readWritten(n *policy.Node, data []byte) (*Object, *diag.Diagnostic) {
 	apiVersion, kind := n.Get("apiVersion"), n.Get("kind")
 	if apiVersion == nil || kind == nil || !strings.HasPrefix(apiVersion.Str, group+"/") {
 		return nil, nil

@@ -24,7 +24,7 @@ func (c *checking) types(r *Result, s *anyPolicy, release cel.Release, refused m
 			if release < strictOptionals && p.Optional() {
 				continue // it is the value itself there; changes tells of it
 			}
-			r.reportIn(release, e, p.Line, p.Col, mismatch(p.Problem, names(p.kinds), len(p.kinds) >= len(kinds)))
+			r.reportIn(release, e, p.Line, p.Col, mismatch(p.Problem, kindNames(p.kinds), len(p.kinds) >= len(kinds)))
 		}
 		for _, m := range seen.misses {
 			switch {
@@ -52,10 +52,10 @@ func (m missSeen) names() []string {
 	if strings.HasPrefix(m.Kind, "params ") {
 		return []string{m.Kind}
 	}
-	return names(m.kinds)
+	return kindNames(m.kinds)
 }
 
-func names(kinds []schema.GVK) []string {
+func kindNames(kinds []schema.GVK) []string {
 	var out []string
 	for _, k := range kinds {
 		out = append(out, k.Kind)

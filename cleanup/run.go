@@ -205,8 +205,8 @@ func nameOf(r Resource, o *unstructured.Unstructured) string {
 	return r.Kind + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// list is the beginning of a list of n names.
-func list(names []string, n int) string {
+// firstNames is the beginning of a list of n names.
+func firstNames(names []string, n int) string {
 	text := strings.Join(names, ", ")
 	if n > len(names) {
 		text += fmt.Sprintf(" and %d more", n-len(names))

@@ -104,7 +104,7 @@ func (r *RunResult) condition(shadow bool) metav1.Condition {
 	}
 	text := done + " nothing"
 	if r.Deleted > 0 {
-		text = fmt.Sprintf("%s %d objects: %s", done, r.Deleted, list(r.names, r.Deleted))
+		text = fmt.Sprintf("%s %d objects: %s", done, r.Deleted, firstNames(r.names, r.Deleted))
 	}
 	if r.Left > 0 {
 		text += fmt.Sprintf("; %d more are over the limit of one run, and stay for the next", r.Left)
@@ -115,9 +115,9 @@ func (r *RunResult) condition(shadow bool) metav1.Condition {
 	switch {
 	case r.Denied:
 		return no("Forbidden", "a permission is missing, which a ClusterRole with the label rbac.kvap.dev/aggregate-to-controller can grant: %s; %s",
-			list(r.problems, r.Failed), text)
+			firstNames(r.problems, r.Failed), text)
 	case r.Failed > 0:
-		return no("Failed", "%s; %s", list(r.problems, r.Failed), text)
+		return no("Failed", "%s; %s", firstNames(r.problems, r.Failed), text)
 	}
 	return yes(reason, "%s", text)
 }
@@ -126,14 +126,14 @@ func (r *RunResult) condition(shadow bool) metav1.Condition {
 const longest = 16 << 10
 
 func yes(reason, format string, args ...any) metav1.Condition {
-	return said(metav1.ConditionTrue, reason, fmt.Sprintf(format, args...))
+	return conditionOf(metav1.ConditionTrue, reason, fmt.Sprintf(format, args...))
 }
 
 func no(reason, format string, args ...any) metav1.Condition {
-	return said(metav1.ConditionFalse, reason, fmt.Sprintf(format, args...))
+	return conditionOf(metav1.ConditionFalse, reason, fmt.Sprintf(format, args...))
 }
 
-func said(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+func conditionOf(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Status: status, Reason: reason, Message: cut(message, longest)}
 }
 

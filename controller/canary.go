@@ -121,7 +121,7 @@ func (c *canary) isSeen(l clusterState) bool {
 // no longer counts once it was otherwise.
 func (c *canary) note(l clusterState) {
 	if !c.isSeen(l) {
-		c.parts = common(c.parts, l.parts())
+		c.parts = commonParts(c.parts, l.parts())
 	}
 }
 

@@ -59,8 +59,8 @@ func (m *conditionSet) ready() {
 	m.yes(v1alpha1.ConditionReady, "Ready", "every rule is where it should be")
 }
 
-// since gives conditions the times of their last transitions.
-func since(now metav1.Time, before, conditions []metav1.Condition) []metav1.Condition {
+// withTimes gives conditions the times of their last transitions.
+func withTimes(now metav1.Time, before, conditions []metav1.Condition) []metav1.Condition {
 	for i := range conditions {
 		c := &conditions[i]
 		c.LastTransitionTime = now

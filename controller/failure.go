@@ -7,8 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// failure is the reason of a condition for an error.
-func failure(err error) string {
+// reasonOf is the reason of a condition for an error.
+func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errForeign), errors.Is(err, errReserved):
 		return "NameTaken"

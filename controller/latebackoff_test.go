@@ -39,7 +39,7 @@ func TestLateness(t *testing.T) {
 func TestKindsTakeTurns(t *testing.T) {
 	a, b, c := paramKind{"a/v1", "A"}, paramKind{"b/v1", "B"}, paramKind{"c/v1", "C"}
 	for _, tt := range []struct{ last, first paramKind }{{paramKind{}, a}, {a, b}, {b, c}, {c, a}, {paramKind{"b/v1", "Gone"}, c}} {
-		if got := after([]paramKind{a, b, c}, tt.last); got[0] != tt.first || len(got) != 3 {
+		if got := inTurn([]paramKind{a, b, c}, tt.last); got[0] != tt.first || len(got) != 3 {
 			t.Errorf("after %v: %v, want %v first", tt.last, got, tt.first)
 		}
 	}

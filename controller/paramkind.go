@@ -44,9 +44,9 @@ func (k paramKind) compare(other paramKind) int {
 	return cmp.Or(strings.Compare(k.apiVersion, other.apiVersion), strings.Compare(k.kind, other.kind))
 }
 
-// after are kinds that are in order, with those first that come after one of them: each has
+// inTurn are kinds that are in order, with those first that come after one of them: each has
 // its turn.
-func after(kinds []paramKind, last paramKind) []paramKind {
+func inTurn(kinds []paramKind, last paramKind) []paramKind {
 	i := slices.IndexFunc(kinds, func(k paramKind) bool { return k.compare(last) > 0 })
 	if i < 0 {
 		return kinds
@@ -98,7 +98,7 @@ func (c *canary) seeParams(ctx context.Context, l clusterState) map[paramKind]er
 	out := map[paramKind]error{}
 	bounded, cancel := context.WithTimeout(ctx, kindPatience)
 	defer cancel()
-	for _, k := range after(unknown, c.asked) {
+	for _, k := range inTurn(unknown, c.asked) {
 		if bounded.Err() != nil {
 			out[k] = fmt.Errorf("the kind %s of %s, which the params are of, has not been asked for: other kinds took the time", k.kind, k.apiVersion)
 			continue

@@ -100,8 +100,8 @@ func (l clusterState) parts() map[string]parts {
 	return out
 }
 
-// common are the parts that are the same in both.
-func common(a, b map[string]parts) map[string]parts {
+// commonParts are the parts that are the same in both.
+func commonParts(a, b map[string]parts) map[string]parts {
 	out := map[string]parts{}
 	for name, some := range a {
 		for rule, text := range some {

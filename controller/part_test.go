@@ -58,7 +58,7 @@ func TestParts(t *testing.T) {
 	} {
 		p, b := packed()
 		tt.change(p, b)
-		got := common(map[string]parts{"pack": before}, map[string]parts{"pack": partsOf(p, []client.Object{b})})["pack"]
+		got := commonParts(map[string]parts{"pack": before}, map[string]parts{"pack": partsOf(p, []client.Object{b})})["pack"]
 		if same := slices.Sorted(maps.Keys(got)); !slices.Equal(same, tt.same) {
 			t.Errorf("%s: the same are %v, want %v", name, same, tt.same)
 		}

@@ -237,7 +237,7 @@ func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 			switch err := o.failed[name]; {
 			case err == nil && !o.late[name], o.judgedBy(o.liveParts(), r, i): // what is to be written is about others
 			case err != nil:
-				m.no(v1alpha1.ConditionSynced, failure(err), "%v", err)
+				m.no(v1alpha1.ConditionSynced, reasonOf(err), "%v", err)
 				return
 			default:
 				late = true
@@ -317,7 +317,7 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 		ref, waits := o.waiting.rules[r]
 		switch {
 		case waits && o.unwritten[ref] != nil:
-			m.no(v1alpha1.ConditionParamsResolved, failure(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
+			m.no(v1alpha1.ConditionParamsResolved, reasonOf(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
 				"the webhook judges by the rule: %v", r.Name(), ref.namespace, ref.name, o.unwritten[ref])
 			return
 		case waits && slices.Contains(o.missing, ref):
@@ -335,7 +335,7 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 					return
 				}
 				if o.params != nil {
-					m.unknown(v1alpha1.ConditionParamsResolved, failure(o.params), "%v", o.params)
+					m.unknown(v1alpha1.ConditionParamsResolved, reasonOf(o.params), "%v", o.params)
 					return
 				}
 			}

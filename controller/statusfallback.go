@@ -20,7 +20,7 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	case s.mode == v1alpha1.ModeShadow:
 		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
-		m.no(v1alpha1.ConditionFallbackActive, failure(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+		m.no(v1alpha1.ConditionFallbackActive, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
 		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
 	case o.forbids(s):

@@ -87,7 +87,7 @@ func (s *statusWriter) wanted(name string, source *policySource, status v1alpha1
 		old = have.Status.Conditions
 		t.Status.Shadow = keptShadow(source, have)
 	}
-	t.Status.Conditions = since(s.now(), old, t.Status.Conditions)
+	t.Status.Conditions = withTimes(s.now(), old, t.Status.Conditions)
 	return t
 }
 

@@ -35,9 +35,9 @@ func (r configMapRef) key() types.NamespacedName {
 
 // wantedPolicyOf is a native policy as it is compiled, with the controller's label.
 func wantedPolicyOf[P, B client.Object](p P, bindings []B, members []vap.Member) wantedPolicy {
-	out := wantedPolicy{policy: labelled(p)}
+	out := wantedPolicy{policy: withOwnLabel(p)}
 	for _, b := range bindings {
-		out.bindings = append(out.bindings, labelled(b))
+		out.bindings = append(out.bindings, withOwnLabel(b))
 	}
 	for _, m := range members {
 		out.rules = append(out.rules, m.Policy+"/"+m.Rule)
@@ -56,8 +56,8 @@ func wantedPolicies(natives []wantedPolicy, waiting map[int]bool) map[string]*wa
 	return out
 }
 
-// labelled is a copy with the controller's label.
-func labelled(o client.Object) client.Object {
+// withOwnLabel is a copy with the controller's label.
+func withOwnLabel(o client.Object) client.Object {
 	out, _ := o.DeepCopyObject().(client.Object)
 	out.SetLabels(ownLabels(out.GetLabels()))
 	return out

@@ -274,7 +274,7 @@ func (a *preparedRequest) celUser() authuser.Info {
 	info, _ := a.request.Admission["userInfo"].(map[string]any)
 	out := &authuser.DefaultInfo{Name: a.user.name, UID: digText(info, "uid"), Groups: slices.Clone(a.user.groups), Extra: map[string][]string{}}
 	for k, v := range digMap(info, "extra") {
-		out.Extra[k] = texts(v)
+		out.Extra[k] = stringsOf(v)
 	}
 	return out
 }

@@ -83,13 +83,13 @@ func (c *celPolicy) define(name, expression string) error {
 	if err != nil {
 		return fmt.Errorf("variable %s: %w", name, err)
 	}
-	c.fields.Fields[name] = apiservercel.NewDeclField(name, declared(of), true, nil, nil)
+	c.fields.Fields[name] = apiservercel.NewDeclField(name, declTypeOf(of), true, nil, nil)
 	c.variables = append(c.variables, celVariable{name, program})
 	return nil
 }
 
-// declared is a type as the type of variables has it. What it cannot say is dynamic.
-func declared(t *cel.Type) *apiservercel.DeclType {
+// declTypeOf is a type as the type of variables has it. What it cannot say is dynamic.
+func declTypeOf(t *cel.Type) *apiservercel.DeclType {
 	for _, d := range []*apiservercel.DeclType{
 		apiservercel.AnyType, apiservercel.BoolType, apiservercel.BytesType, apiservercel.DoubleType, apiservercel.DurationType,
 		apiservercel.IntType, apiservercel.NullType, apiservercel.StringType, apiservercel.TimestampType, apiservercel.UintType,
@@ -101,9 +101,9 @@ func declared(t *cel.Type) *apiservercel.DeclType {
 	if t.HasTrait(traits.ContainerType) && t.HasTrait(traits.IndexerType) {
 		switch of := t.Parameters(); len(of) {
 		case 1:
-			return apiservercel.NewListType(declared(of[0]), -1)
+			return apiservercel.NewListType(declTypeOf(of[0]), -1)
 		case 2:
-			return apiservercel.NewMapType(declared(of[0]), declared(of[1]), -1)
+			return apiservercel.NewMapType(declTypeOf(of[0]), declTypeOf(of[1]), -1)
 		}
 	}
 	if isPatchType(t) {

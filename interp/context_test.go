@@ -156,7 +156,7 @@ func TestNames(t *testing.T) {
 		{"c1", "c", false}, {"_c", "c", true}, {"c_", "c", false}, {`"c"`, "c", true}, {"x.c || c", "c", true}, {"1c", "c", false}, {"", "c", false}, {"c-d", "c-d", true},
 	}
 	for _, tt := range tests {
-		if got := names(tt.text, tt.name); got != tt.want {
+		if got := hasWord(tt.text, tt.name); got != tt.want {
 			t.Errorf("%q names %q: want %v", tt.text, tt.name, tt.want)
 		}
 	}

@@ -108,15 +108,15 @@ func (f *mutatingForm) triggers(a *preparedRequest, asked bool) (bool, error) {
 		return f.matches(a)
 	}
 	m, attributes := f.policy.Mutating, a.fullAttributes()
-	matches, err := constraintsMatch(anyOperation(f.constraints), a, attributes)
+	matches, err := constraintsMatch(withoutOperations(f.constraints), a, attributes)
 	if !matches || err != nil || m.TargetExpression != "" {
 		return matches, err
 	}
-	return constraintsMatch(anyOperation(m.Selected()), a, attributes)
+	return constraintsMatch(withoutOperations(m.Selected()), a, attributes)
 }
 
-// anyOperation are constraints without operations, and without what they exclude.
-func anyOperation(m *policy.MatchConstraints) *policy.MatchConstraints {
+// withoutOperations are constraints without operations, and without what they exclude.
+func withoutOperations(m *policy.MatchConstraints) *policy.MatchConstraints {
 	if m == nil {
 		return nil
 	}

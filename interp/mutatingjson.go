@@ -32,7 +32,7 @@ func (e evaluated) patched(ctx context.Context, object map[string]any) (map[stri
 	}
 	var steps jsonpatch.Patch
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		step, err := operation(it.Next())
+		step, err := patchOperationOf(it.Next())
 		if err != nil {
 			return nil, err
 		}
@@ -58,8 +58,8 @@ func (e evaluated) patched(ctx context.Context, object map[string]any) (map[stri
 	return objectIn(text)
 }
 
-// operation is one JSONPatch. Its value may be anything that JSON has, and an Object.
-func operation(v ref.Val) (jsonpatch.Operation, error) {
+// patchOperationOf is one JSONPatch. Its value may be anything that JSON has, and an Object.
+func patchOperationOf(v ref.Val) (jsonpatch.Operation, error) {
 	native, err := v.ConvertToNative(reflect.TypeFor[*mutation.JSONPatchVal]())
 	if err != nil {
 		return nil, fmt.Errorf("an element is no JSONPatch: %w", err)

@@ -144,14 +144,14 @@ func (e evaluated) merged(ctx context.Context, r patch.Request) (runtime.Object,
 	before := r.VersionedAttributes.VersionedObject.Object()
 	configuration := &unstructured.Unstructured{Object: fields}
 	configuration.SetGroupVersionKind(before.GetObjectKind().GroupVersionKind())
-	after, err := applied(r.TypeConverter, before, configuration)
+	after, err := applyConfiguration(r.TypeConverter, before, configuration)
 	if err != nil {
 		return nil, fmt.Errorf("error applying patch: %w", err)
 	}
 	return after, nil
 }
 
-func applied(types managedfields.TypeConverter, object runtime.Object, configuration *unstructured.Unstructured) (runtime.Object, error) {
+func applyConfiguration(types managedfields.TypeConverter, object runtime.Object, configuration *unstructured.Unstructured) (runtime.Object, error) {
 	change, err := types.ObjectToTyped(configuration)
 	if err != nil {
 		return nil, err

@@ -42,8 +42,8 @@ func metaMap(object map[string]any, key string) map[string]string {
 	return out
 }
 
-// texts are the strings of a list.
-func texts(v any) []string {
+// stringsOf are the strings of a list.
+func stringsOf(v any) []string {
 	list, _ := v.([]any)
 	var out []string
 	for _, item := range list {

@@ -152,17 +152,17 @@ func orderedNumber(key any, op textOperator, value any) bool {
 	switch v := value.(type) {
 	case int64, float64:
 		c := datum.Compare(key, v)
-		return c != 2 && holds(op, c)
+		return c != 2 && satisfies(op, c)
 	case string:
 		if k, d, ok := durationPair(key, v); ok {
-			return holds(op, datum.CompareInts(int64(k), int64(d)))
+			return satisfies(op, datum.CompareInts(int64(k), int64(d)))
 		}
 		f, err := strconv.ParseFloat(v, 64)
 		if err != nil {
 			return false
 		}
 		c := datum.Compare(key, f)
-		return c != 2 && holds(op, c)
+		return c != 2 && satisfies(op, c)
 	}
 	return false
 }
@@ -170,14 +170,14 @@ func orderedNumber(key any, op textOperator, value any) bool {
 // orderedText tries, in turn, durations, quantities, numbers and versions.
 func orderedText(key string, op textOperator, value any) bool {
 	if k, v, ok := durationPair(key, value); ok {
-		return holds(op, datum.CompareInts(int64(k), int64(v)))
+		return satisfies(op, datum.CompareInts(int64(k), int64(v)))
 	}
 	text, isText := value.(string)
 	if isText {
 		k, err := datum.ParseQuantity(key)
 		if err == nil {
 			if v, err := datum.ParseQuantity(text); err == nil {
-				return holds(op, k.Cmp(v))
+				return satisfies(op, k.Cmp(v))
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func orderedText(key string, op textOperator, value any) bool {
 		return false
 	}
 	v, err := semver.Parse(text)
-	return err == nil && holds(op, k.Compare(v))
+	return err == nil && satisfies(op, k.Compare(v))
 }
 
 // durationPair reads key and value as durations, if one of them is written as
@@ -238,7 +238,7 @@ func orderedDurations(key any, operator string, value any) bool {
 	}
 	k, keyOK := anyDuration(key)
 	v, valueOK := anyDuration(value)
-	return keyOK && valueOK && holds(op, datum.CompareInts(int64(k), int64(v)))
+	return keyOK && valueOK && satisfies(op, datum.CompareInts(int64(k), int64(v)))
 }
 
 func anyDuration(v any) (time.Duration, bool) {

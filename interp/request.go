@@ -93,7 +93,7 @@ func newReview(ctx context.Context, r *Request, w World, limits Limits) *prepare
 		size:      &meter{left: limits.context()},
 		operation: digText(a, "operation"),
 		namespace: digText(a, "namespace"),
-		user:      user{name: digText(u, "username"), groups: texts(u["groups"]), roles: r.Roles, clusterRoles: r.ClusterRoles},
+		user:      user{name: digText(u, "username"), groups: stringsOf(u["groups"]), roles: r.Roles, clusterRoles: r.ClusterRoles},
 		labels:    r.NamespaceLabels,
 	}
 	out.kind = requestedKind(a, w)

@@ -140,15 +140,15 @@ func orderedOperands(key operand, operator string, value operand) (bool, error) 
 			return orderedNumber(key.value, op, value.value), nil
 		}
 		if order, ok := readsOfBoth(key.field, value.field).compare(k, v); ok && keyIsText && valueIsText {
-			return holds(op, order), nil
+			return satisfies(op, order), nil
 		}
 		return false, fmt.Errorf("there is no order between %s and %s, both of which are the request's", datum.TypeName(key.value), datum.TypeName(value.value))
 	case keyIsText && key.origin == ofRequest:
 		order, ok := orderByLiteral(k, key.field, value.value)
-		return ok && holds(op, order), nil
+		return ok && satisfies(op, order), nil
 	case valueIsText && value.origin == ofRequest:
 		order, ok := orderByLiteral(v, value.field, key.value)
-		return ok && holds(op, -order), nil
+		return ok && satisfies(op, -order), nil
 	}
 	return ordered(key.value, operator, value.value), nil
 }
@@ -186,7 +186,7 @@ func compareField(field Format) compareAtom {
 		}
 		if text, ok := measure(value); ok {
 			if order, ok := as.compare(text, operand); ok {
-				return holds(op, order)
+				return satisfies(op, order)
 			}
 		}
 		return matchWords(value, operand, op)

@@ -232,14 +232,14 @@ func compareText(value any, operand string, op textOperator) bool {
 	if d, err := time.ParseDuration(operand); err == nil {
 		if text, ok := measure(value); ok {
 			if v, err := time.ParseDuration(text); err == nil {
-				return holds(op, datum.CompareInts(int64(v), int64(d)))
+				return satisfies(op, datum.CompareInts(int64(v), int64(d)))
 			}
 		}
 	}
 	if q, err := datum.ParseQuantity(operand); err == nil {
 		if text, ok := measure(value); ok {
 			if v, err := datum.ParseQuantity(text); err == nil {
-				return holds(op, v.Cmp(q))
+				return satisfies(op, v.Cmp(q))
 			}
 		}
 	}
@@ -297,9 +297,9 @@ func floatText(f float64, format byte) string {
 	return strconv.FormatFloat(f, format, -1, 64)
 }
 
-// holds tells whether a comparison's result, negative, zero or positive, is
+// satisfies tells whether a comparison's result, negative, zero or positive, is
 // what the operator asks for.
-func holds(op textOperator, cmp int) bool {
+func satisfies(op textOperator, cmp int) bool {
 	switch op {
 	case opEqual:
 		return cmp == 0

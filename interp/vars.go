@@ -116,7 +116,7 @@ func (v *vars) find(name string) (any, bool) {
 func (v *vars) prepare(text string) error {
 	for i := 0; i < v.within; i++ {
 		l := v.loaders[i]
-		if l.tried || !names(text, l.name) {
+		if l.tried || !hasWord(text, l.name) {
 			continue
 		}
 		if err := v.load(l, i); err != nil {
@@ -169,9 +169,9 @@ func merged(old, value any) any {
 	return out
 }
 
-// names tells whether a text has a name as a word of its own: not behind a dot,
+// hasWord tells whether a text has a name as a word of its own: not behind a dot,
 // a letter or a digit, and ending where a word ends.
-func names(text, name string) bool {
+func hasWord(text, name string) bool {
 	if name == "" {
 		return false
 	}

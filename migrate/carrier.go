@@ -87,8 +87,8 @@ func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unst
 	return out, json.Unmarshal(text, &out.Object)
 }
 
-// over is an object in the place of another, at the version of that.
-func over(have, want *unstructured.Unstructured) *unstructured.Unstructured {
+// replacing is an object in the place of another, at the version of that.
+func replacing(have, want *unstructured.Unstructured) *unstructured.Unstructured {
 	o := have.DeepCopy()
 	o.Object["spec"] = want.Object["spec"]
 	o.SetLabels(want.GetLabels())

@@ -223,7 +223,7 @@ func (g Goal) enforceElsewhere(w PolicyState, way v1alpha1.MigrationWay) (*Move,
 	annotate(kept, map[string]string{
 		v1alpha1.ModeKey: v1alpha1.ModeOff, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: v1alpha1.KyvernoSome, v1alpha1.OrphanedKey: "",
 	})
-	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: over(w.Source, kept)}, nil
+	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: replacing(w.Source, kept)}, nil
 }
 
 // kept is where a policy that is deleted can be found.

@@ -35,9 +35,9 @@ func NewRecord(name string, source v1alpha1.PolicyReference) *v1alpha1.Migration
 func Digest(policy map[string]any) string {
 	spec := specAsWritten(policy)
 	if pods := (&unstructured.Unstructured{Object: policy}).GetAnnotations()[autogenKey]; pods != "" {
-		return sum(map[string]any{"spec": spec, "autogen": pods})
+		return digestOf(map[string]any{"spec": spec, "autogen": pods})
 	}
-	return sum(spec)
+	return digestOf(spec)
 }
 
 // autogenKey is the annotation of a policy that says for which controllers of pods its
@@ -59,10 +59,10 @@ func ComparedDigest(policy map[string]any, around []map[string]any) string {
 		}
 		all = append(all, id, o.Object)
 	}
-	return sum(all)
+	return digestOf(all)
 }
 
-func sum(what any) string {
+func digestOf(what any) string {
 	data, err := json.Marshal(what)
 	if err != nil {
 		panic(err) // what came as JSON goes as JSON

@@ -29,8 +29,8 @@ func asMade(policy *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// keep records a policy as it is.
-func keep(policy *unstructured.Unstructured) *v1alpha1.LastGood {
+// recorded records a policy as it is.
+func recorded(policy *unstructured.Unstructured) *v1alpha1.LastGood {
 	made := asMade(policy)
 	data, err := json.Marshal(made.Object)
 	if err != nil {
@@ -47,7 +47,7 @@ func keepOriginal(policy *unstructured.Unstructured, before *v1alpha1.LastGood) 
 	if was, err := restored(before); err == nil {
 		annotate(o, map[string]string{v1alpha1.ModeKey: modeOf(was)})
 	}
-	return keep(o)
+	return recorded(o)
 }
 
 // switchedOn is a policy in which admission is as it was when it was recorded.

@@ -46,7 +46,7 @@ func (c Conversion) WriteJUnit(w io.Writer, strict bool) error {
 func (s *junitSuite) rule(p Policy, r Rule, strict bool) {
 	one := junitCase{Class: s.Name, Name: inXML(r.Name), File: inXML(p.File), Line: r.Line}
 	s.Tests++
-	message := &junitMessage{Message: inXML(codes(r.Codes) + ": " + r.Reason)}
+	message := &junitMessage{Message: inXML(codeTexts(r.Codes) + ": " + r.Reason)}
 	switch {
 	case r.Target == Native:
 	case strict:

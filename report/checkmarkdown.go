@@ -39,7 +39,7 @@ func (o CheckedObject) markdown(b *strings.Builder) {
 		if len(g.releases) > 0 && len(o.Releases) > 1 {
 			message += " (" + strings.Join(g.releases, ", ") + ")"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", g.Severity, cell(g.Pos().String()), g.Code, cell(orDash(g.Field)), cell(message))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", g.Severity, tableCell(g.Pos().String()), g.Code, tableCell(orDash(g.Field)), tableCell(message))
 	}
 }
 
@@ -53,7 +53,7 @@ func (c Check) markdownCost(b *strings.Builder) {
 			}
 			b.WriteString(head)
 			head = ""
-			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %s |\n", cell(o.Name), cell(k.Field), k.Estimate, k.Measured, k.Limit, cell(orDash(k.Safe)))
+			fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %s |\n", tableCell(o.Name), tableCell(k.Field), k.Estimate, k.Measured, k.Limit, tableCell(orDash(k.Safe)))
 		}
 	}
 }

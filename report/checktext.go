@@ -152,7 +152,7 @@ func (c Check) releaseRow(release string) []string {
 		}
 	}
 	slices.Sort(found)
-	return []string{release, strconv.Itoa(t.Objects), strconv.Itoa(t.Errors), strconv.Itoa(t.Warnings), strconv.Itoa(t.Notes), codes(found)}
+	return []string{release, strconv.Itoa(t.Objects), strconv.Itoa(t.Errors), strconv.Itoa(t.Warnings), strconv.Itoa(t.Notes), codeTexts(found)}
 }
 
 // byVersion orders 1.9 before 1.30.

@@ -225,7 +225,7 @@ func (c Comparison) WriteMarkdown(w io.Writer) error {
 		b.WriteString("\n| policy | rule | judged | seen | agreed | disagreed | violated | unclear | result | evidence |\n|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, r := range c.rows()[1:] {
 			for i := range r {
-				r[i] = cell(r[i])
+				r[i] = tableCell(r[i])
 			}
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(r, " | "))
 		}

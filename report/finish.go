@@ -99,10 +99,10 @@ func (f Finish) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# kvap migrate finish\n\n" + f.words("\n") + "\n| what | name | owner | objects | next |\n|---|---|---|---|---|\n")
 	for _, p := range f.Policies {
-		fmt.Fprintf(&b, "| %s | %s | %s | | %s |\n", cell(p.Kind), cell(p.title()), p.Stage, cell(p.Next))
+		fmt.Fprintf(&b, "| %s | %s | %s | | %s |\n", tableCell(p.Kind), tableCell(p.title()), p.Stage, tableCell(p.Next))
 	}
 	for _, p := range f.Parts {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", cell(p.Kind), cell(p.Name), cell(p.Owner), p.Objects, cell(p.Next))
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", tableCell(p.Kind), tableCell(p.Name), tableCell(p.Owner), p.Objects, tableCell(p.Next))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -149,7 +149,7 @@ func (h Handover) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# kvap migrate %s\n\n%s", h.Verb, inline(h.totals()))
 	b.WriteString("\n")
 	for _, p := range h.Policies {
-		fmt.Fprintf(&b, "\n## %s %s\n\nFrom %s to %s", p.Kind, code(p.title()), p.From, p.To)
+		fmt.Fprintf(&b, "\n## %s %s\n\nFrom %s to %s", p.Kind, codeSpan(p.title()), p.From, p.To)
 		if p.Way != "" {
 			fmt.Fprintf(&b, " (%s)", p.Way)
 		}
@@ -157,7 +157,7 @@ func (h Handover) WriteMarkdown(w io.Writer) error {
 		for i, m := range p.Moves {
 			fmt.Fprintf(&b, "%d. %s", i+1, inline(m.Does))
 			if m.Part != "" {
-				fmt.Fprintf(&b, " (%s)", code(m.Part))
+				fmt.Fprintf(&b, " (%s)", codeSpan(m.Part))
 			}
 			b.WriteByte('\n')
 		}

@@ -27,8 +27,8 @@ func inLine(s string) string {
 	return diag.Inert(s)
 }
 
-// cell makes s safe inside a table of Markdown.
-func cell(s string) string { return strings.ReplaceAll(inline(s), "|", `\|`) }
+// tableCell makes s safe inside a table of Markdown.
+func tableCell(s string) string { return strings.ReplaceAll(inline(s), "|", `\|`) }
 
 // inline makes s one line that Markdown does not read as markup: a page for a review
 // must load and link nothing of theirs.
@@ -37,8 +37,8 @@ func inline(s string) string {
 		"](", `]\(`, "][", `]\[`, "]:", `]\:`).Replace(inLine(s))
 }
 
-// code makes s a piece of code in Markdown, whatever is in it.
-func code(s string) string {
+// codeSpan makes s a piece of code in Markdown, whatever is in it.
+func codeSpan(s string) string {
 	s = inLine(s)
 	fence := "`"
 	for strings.Contains(s, fence) {

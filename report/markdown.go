@@ -22,7 +22,7 @@ func (c Conversion) WriteMarkdown(w io.Writer) error {
 		for i, p := range c.Policies {
 			for _, r := range p.Rules {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n",
-					cell(titles[i]), cell(r.Name), cell(r.Type), r.Target, codes(r.Codes), cell(orDash(strings.Join(r.Objects, " "))))
+					tableCell(titles[i]), tableCell(r.Name), tableCell(r.Type), r.Target, codeTexts(r.Codes), tableCell(orDash(strings.Join(r.Objects, " "))))
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func (c Conversion) writeReasons(b *strings.Builder) {
 			}
 			b.WriteString(head)
 			head = ""
-			fmt.Fprintf(b, "- %s / %s: %s\n", code(titles[i]), code(r.Name), inline(orDash(r.Reason)))
+			fmt.Fprintf(b, "- %s / %s: %s\n", codeSpan(titles[i]), codeSpan(r.Name), inline(orDash(r.Reason)))
 		}
 	}
 }
@@ -56,6 +56,6 @@ func (c Conversion) writeDiagnostics(b *strings.Builder) {
 		b.WriteString(head)
 		head = ""
 		pos := diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}
-		fmt.Fprintf(b, "- %s %s %s: %s\n", d.Severity, code(pos.String()), d.Code, inline(d.Message))
+		fmt.Fprintf(b, "- %s %s %s: %s\n", d.Severity, codeSpan(pos.String()), d.Code, inline(d.Message))
 	}
 }

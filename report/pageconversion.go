@@ -31,7 +31,7 @@ func (v *view) conversion(c Conversion, pairs []Pair) {
 	for _, policy := range c.Policies {
 		shown := shownPolicy{Title: policy.title(), Kind: policy.Kind, File: policy.File, Share: policy.totals().share()}
 		for _, r := range policy.Rules {
-			rule := shownRule{Name: r.Name, Target: string(r.Target), Codes: codes(r.Codes), Reason: r.Reason}
+			rule := shownRule{Name: r.Name, Target: string(r.Target), Codes: codeTexts(r.Codes), Reason: r.Reason}
 			if pair := beside[pairKey{policy.Namespace, policy.Name, policy.File, r.Name}]; pair != nil {
 				if room -= pair.size(); room > 0 {
 					rule.Pair = pair

@@ -17,7 +17,7 @@ func (p Plan) WriteMarkdown(w io.Writer) error {
 		b.WriteString("| policy | kind | becomes | action | rules | violated | on 1.20 | on 1.21 | codes |\n|---|---|---|---|---|---|---|---|---|\n")
 		for _, one := range p.Policies {
 			if one.Wave == wave.Number {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s | %s |\n", cell(one.title()), cell(one.Kind), one.Becomes, one.action(), len(one.Rules),
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s | %s | %s | %s |\n", tableCell(one.title()), tableCell(one.Kind), one.Becomes, one.action(), len(one.Rules),
 					one.violated(), orDash(one.Kyverno.On120), orDash(one.Kyverno.On121), codeList(one.codes()))
 			}
 		}
@@ -48,7 +48,7 @@ func (p Plan) writeViolations(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## What existing objects violate\n\n%s.\n", inline(p.Looked.String()))
 	head := "\n"
 	for _, r := range p.violatedRules() {
-		fmt.Fprintf(b, "%s- %s / %s: %s\n", head, code(r.policy), code(r.rule), inline(r.Violations.String()))
+		fmt.Fprintf(b, "%s- %s / %s: %s\n", head, codeSpan(r.policy), codeSpan(r.rule), inline(r.Violations.String()))
 		head = ""
 	}
 }
@@ -62,7 +62,7 @@ func (p Plan) writeCosts(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## What a request costs\n\n%s\n\n", costNote)
 	for i, row := range rows {
 		for j := range row {
-			row[j] = cell(row[j])
+			row[j] = tableCell(row[j])
 		}
 		line := "| " + strings.Join(row, " | ") + " |\n"
 		if i == 0 {
@@ -83,7 +83,7 @@ func (p Plan) writeStaying(b *strings.Builder) {
 			if r.Target == Native {
 				continue
 			}
-			fmt.Fprintf(b, "%s- %s / %s (%s): %s\n", head, code(one.title()), code(r.Rule), r.Target, inline(orDash(r.Reason)))
+			fmt.Fprintf(b, "%s- %s / %s (%s): %s\n", head, codeSpan(one.title()), codeSpan(r.Rule), r.Target, inline(orDash(r.Reason)))
 			head = ""
 		}
 	}

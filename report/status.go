@@ -122,15 +122,15 @@ func (s Status) Findings() bool {
 		}
 	}
 	for _, n := range s.Unmanaged {
-		if len(n.Problems) > 0 || unknown(n.Warnings) > 0 {
+		if len(n.Problems) > 0 || countUnknown(n.Warnings) > 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// unknown counts the warnings that are no known false alarms.
-func unknown(list []TypeWarning) (n int) {
+// countUnknown counts the warnings that are no known false alarms.
+func countUnknown(list []TypeWarning) (n int) {
 	for _, w := range list {
 		if !w.Known {
 			n++
@@ -178,18 +178,18 @@ func (s Status) WriteNames(w io.Writer) error {
 
 // complete has empty lists in place of null ones.
 func (s Status) complete() Status {
-	out := Status{Policies: make([]PolicyStatus, len(s.Policies)), Unmanaged: make([]NativeStatus, len(s.Unmanaged)), Notes: list(s.Notes)}
+	out := Status{Policies: make([]PolicyStatus, len(s.Policies)), Unmanaged: make([]NativeStatus, len(s.Unmanaged)), Notes: orEmpty(s.Notes)}
 	for i, p := range s.Policies {
-		p.Conditions = list(p.Conditions)
+		p.Conditions = orEmpty(p.Conditions)
 		p.Rules = append([]RuleStatus{}, p.Rules...)
 		for j, r := range p.Rules {
-			r.Codes, r.Objects, r.Warnings, r.Bindings = list(r.Codes), list(r.Objects), list(r.Warnings), completeBindings(r.Bindings)
+			r.Codes, r.Objects, r.Warnings, r.Bindings = orEmpty(r.Codes), orEmpty(r.Objects), orEmpty(r.Warnings), completeBindings(r.Bindings)
 			p.Rules[j] = r
 		}
 		out.Policies[i] = p
 	}
 	for i, n := range s.Unmanaged {
-		n.Bindings, n.Problems, n.Warnings = completeBindings(n.Bindings), list(n.Problems), list(n.Warnings)
+		n.Bindings, n.Problems, n.Warnings = completeBindings(n.Bindings), orEmpty(n.Problems), orEmpty(n.Warnings)
 		out.Unmanaged[i] = n
 	}
 	return out
@@ -198,15 +198,8 @@ func (s Status) complete() Status {
 func completeBindings(bs []BindingStatus) []BindingStatus {
 	out := make([]BindingStatus, len(bs))
 	for i, b := range bs {
-		b.Actions, b.Params = list(b.Actions), list(b.Params)
+		b.Actions, b.Params = orEmpty(b.Actions), orEmpty(b.Params)
 		out[i] = b
 	}
 	return out
-}
-
-func list[T any](l []T) []T {
-	if l == nil {
-		return []T{}
-	}
-	return l
 }

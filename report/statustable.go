@@ -136,7 +136,7 @@ func shortList(list []string) string {
 
 // counted says how many warnings there are, and how many of them mean something.
 func counted(list []TypeWarning) string {
-	switch n := unknown(list); {
+	switch n := countUnknown(list); {
 	case len(list) == 0:
 		return "-"
 	case n == len(list):

@@ -19,7 +19,7 @@ func (r TestRun) WriteMarkdown(w io.Writer) error {
 			}
 			b.WriteString(head)
 			head = ""
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", cell(row.Policy), cell(orDash(row.shownRule())), cell(orDash(row.Resource)), cell(row.Expected), row.word(), cell(row.Reason))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", tableCell(row.Policy), tableCell(orDash(row.shownRule())), tableCell(orDash(row.Resource)), tableCell(row.Expected), row.word(), tableCell(row.Reason))
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -33,7 +33,7 @@ func (c Conversion) WriteSummary(w io.Writer, all bool) error {
 		}
 		rows = append(rows, []string{
 			titles[i], p.Kind, strconv.Itoa(t.Rules), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook),
-			strconv.Itoa(t.Unsupported), codes(p.codes()),
+			strconv.Itoa(t.Unsupported), codeTexts(p.codes()),
 		})
 	}
 	return writeTable(w, rows, unlisted(native, others)+c.totals())
@@ -100,7 +100,7 @@ func (c Conversion) WriteText(w io.Writer) error {
 	titles := c.titles()
 	for i, p := range c.Policies {
 		for _, r := range p.Rules {
-			rows = append(rows, []string{titles[i], orDash(r.Name), orDash(r.Type), string(r.Target), codes(r.Codes), orDash(strings.Join(r.Objects, " "))})
+			rows = append(rows, []string{titles[i], orDash(r.Name), orDash(r.Type), string(r.Target), codeTexts(r.Codes), orDash(strings.Join(r.Objects, " "))})
 		}
 	}
 	return writeTable(w, rows, c.totals())
@@ -137,7 +137,7 @@ func (p Policy) codes() []diag.Code {
 	return cs
 }
 
-func codes(cs []diag.Code) string {
+func codeTexts(cs []diag.Code) string {
 	words := make([]string, len(cs))
 	for i, c := range cs {
 		words[i] = c.String()

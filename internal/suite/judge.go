@@ -226,7 +226,7 @@ func (r *run) request(s *session, policyName, rule, operation string, o manifest
 	admission = r.below(admission)
 	values := s.requests[rule]
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if at := path(name); at[0] == "request" && len(at) > 1 {
+		if at := splitPath(name); at[0] == "request" && len(at) > 1 {
 			admission = put(admission, at[1:], values[name])
 		}
 	}

@@ -226,12 +226,12 @@ func (s *Suite) defines(file string) bool {
 	}
 	f, _ := policy.Parse(file, data)
 	return slices.ContainsFunc(f.Policies, func(p *policy.Policy) bool {
-		return slices.ContainsFunc(s.Results, func(r Row) bool { return named(p, r.Policy) })
+		return slices.ContainsFunc(s.Results, func(r Row) bool { return hasName(p, r.Policy) })
 	})
 }
 
-// named tells whether a name is that of a policy, with or without its namespace.
-func named(p *policy.Policy, name string) bool {
+// hasName tells whether a name is that of a policy, with or without its namespace.
+func hasName(p *policy.Policy, name string) bool {
 	return name == p.Name || name == p.FullName()
 }
 

@@ -66,7 +66,7 @@ func splitRequest(shared, own map[string]any) (others, request map[string]any) {
 	others, request = map[string]any{}, map[string]any{}
 	for _, values := range []map[string]any{shared, own} {
 		for name, v := range values {
-			switch path(name)[0] {
+			switch splitPath(name)[0] {
 			case "request", "serviceAccountName", "serviceAccountNamespace":
 				request[name] = v
 			default:
@@ -81,7 +81,7 @@ func splitRequest(shared, own map[string]any) (others, request map[string]any) {
 func tree(values map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = put(out, path(name), values[name])
+		out = put(out, splitPath(name), values[name])
 	}
 	return out
 }
@@ -112,7 +112,7 @@ func (m *mocking) configMaps(p *policy.Policy, r *policy.Rule, values map[string
 			"metadata": map[string]any{"name": e.ConfigMap.Name.Value, "namespace": namespace}, "data": data,
 		})
 		values = maps.Clone(values)
-		maps.DeleteFunc(values, func(name string, _ any) bool { return path(name)[0] == e.Name })
+		maps.DeleteFunc(values, func(name string, _ any) bool { return splitPath(name)[0] == e.Name })
 	}
 	return values
 }
@@ -240,8 +240,8 @@ func (e *edit) foreach(list any) any {
 		loop = maps.Clone(loop)
 		entries, _ := e.entries(loop["context"], false).([]any)
 		for _, name := range slices.Sorted(maps.Keys(e.loops)) {
-			if strings.Contains(e.text, path(name)[0]) {
-				e.used = append(e.used, path(name)[0])
+			if strings.Contains(e.text, splitPath(name)[0]) {
+				e.used = append(e.used, splitPath(name)[0])
 				entries = e.perElement(entries, name)
 			}
 		}
@@ -258,7 +258,7 @@ func (e *edit) foreach(list any) any {
 
 // perElement defines a variable that has another value for each element.
 func (e *edit) perElement(entries []any, name string) []any {
-	at := path(name)
+	at := splitPath(name)
 	list := make([]any, len(e.loops[name]))
 	for i, v := range e.loops[name] {
 		list[i] = v

@@ -186,7 +186,7 @@ func (r *run) each(row Row, result RowResult) []RowResult {
 
 func (r *run) policy(name string) *policy.Policy {
 	for _, p := range r.policies {
-		if named(p, name) {
+		if hasName(p, name) {
 			return p
 		}
 	}
@@ -272,7 +272,7 @@ type session struct {
 // session compiles a policy for a resource, once for all that have the same values.
 func (r *run) session(p *policy.Policy, resource string) *session {
 	shared := r.values.forResource(p.Name, resource)
-	k := fmt.Sprintf("%p %s", p, key(shared))
+	k := fmt.Sprintf("%p %s", p, valueKey(shared))
 	if s, ok := r.sessions[k]; ok {
 		return s
 	}

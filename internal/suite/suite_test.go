@@ -143,7 +143,7 @@ func TestPath(t *testing.T) {
 	for name, want := range map[string][]string{
 		"a": {"a"}, "a.b.c": {"a", "b", "c"}, `a."b.c".d`: {"a", "b.c", "d"}, "": {""}, "a.": {"a", ""},
 	} {
-		if d := textdiff.Values(want, path(name)); d != "" {
+		if d := textdiff.Values(want, splitPath(name)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}

@@ -161,8 +161,8 @@ func readOne(pos diag.Pos, objects []manifest.Object, into any) diag.List {
 	return decode(objects[0], into, nil)
 }
 
-// path splits the name of a mocked variable at its dots; quotes keep dots.
-func path(name string) []string {
+// splitPath splits the name of a mocked variable at its dots; quotes keep dots.
+func splitPath(name string) []string {
 	var out []string
 	var part strings.Builder
 	quoted := false
@@ -196,8 +196,8 @@ func put(m map[string]any, at []string, value any) map[string]any {
 	return out
 }
 
-// key is a text that is the same for the same values.
-func key(v any) string {
+// valueKey is a text that is the same for the same values.
+func valueKey(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Sprint(v)

@@ -62,7 +62,7 @@ func (r *Register) Add(o map[string]any) {
 	namespace := (&unstructured.Unstructured{Object: o}).GetNamespace()
 	for _, one := range results {
 		row, ok := one.(map[string]any)
-		if !ok || !ofKyverno(text(row, "source")) {
+		if !ok || !ofKyverno(stringField(row, "source")) {
 			continue
 		}
 		about := subjects(row)
@@ -98,8 +98,8 @@ func subjects(row map[string]any) []map[string]any {
 }
 
 func subjectOf(o map[string]any, namespace string) reportedObject {
-	gv, _ := apischema.ParseGroupVersion(text(o, "apiVersion"))
-	s := reportedObject{gv.Group, text(o, "kind"), text(o, "namespace"), text(o, "name")}
+	gv, _ := apischema.ParseGroupVersion(stringField(o, "apiVersion"))
+	s := reportedObject{gv.Group, stringField(o, "kind"), stringField(o, "namespace"), stringField(o, "name")}
 	if s.namespace == "" {
 		s.namespace = namespace // of the report, which lies with its object
 	}
@@ -107,9 +107,9 @@ func subjectOf(o map[string]any, namespace string) reportedObject {
 }
 
 func (r *Register) add(s reportedObject, row map[string]any) {
-	result := ReportedResult{Result: text(row, "result"), Message: text(row, "message")}
+	result := ReportedResult{Result: stringField(row, "result"), Message: stringField(row, "message")}
 	if result.Message == "" {
-		result.Message = text(row, "description")
+		result.Message = stringField(row, "description")
 	}
 	if stamp, ok := row["timestamp"].(map[string]any); ok {
 		if seconds, ok := stamp["seconds"].(int64); ok {
@@ -122,13 +122,13 @@ func (r *Register) add(s reportedObject, row map[string]any) {
 	if r.by[s] == nil {
 		r.by[s] = map[ruleName]ReportedResult{}
 	}
-	name := ruleName{text(row, "policy"), text(row, "rule")}
+	name := ruleName{stringField(row, "policy"), stringField(row, "rule")}
 	if have, ok := r.by[s][name]; !ok || !result.At.Before(have.At) {
 		r.by[s][name] = result
 	}
 }
 
-func text(o map[string]any, key string) string {
+func stringField(o map[string]any, key string) string {
 	s, _ := o[key].(string)
 	return s
 }

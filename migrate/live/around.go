@@ -25,9 +25,9 @@ import (
 // wayOut ends what is said of something that may not be read.
 const wayOut = "have it allowed: docs/migration.md has a role for it"
 
-// known is an error of reading what a verb goes by. What may not be read is not taken for
+// readError is an error of reading what a verb goes by. What may not be read is not taken for
 // what is not there.
-func known(what string, err error) error {
+func readError(what string, err error) error {
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%s not known: %w; %s", what, err, wayOut)
 	}
@@ -47,7 +47,7 @@ func Exceptions(ctx context.Context, c *cluster.Connection) (out []unstructured.
 		}
 		items, _, err := c.List(ctx, resource)
 		if err != nil && !apierrors.IsNotFound(err) { // its definition has just gone
-			return nil, known("the exceptions from policies are", err)
+			return nil, readError("the exceptions from policies are", err)
 		}
 		out = append(out, items...)
 	}
@@ -59,7 +59,7 @@ func Exceptions(ctx context.Context, c *cluster.Connection) (out []unstructured.
 func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Unstructured, exceptions []unstructured.Unstructured) ([]map[string]any, error) {
 	var out []map[string]any
 	for i := range exceptions {
-		if names(&exceptions[i], source) {
+		if isNamedBy(&exceptions[i], source) {
 			out = append(out, exceptions[i].Object)
 		}
 	}
@@ -84,8 +84,8 @@ func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Uns
 	return out, nil
 }
 
-// names tells whether an exception names a policy.
-func names(exception, source *unstructured.Unstructured) bool {
+// isNamedBy tells whether an exception names a policy.
+func isNamedBy(exception, source *unstructured.Unstructured) bool {
 	if exception.GroupVersionKind().Group == migrate.ExceptingGroup {
 		return refersTo(exception, source)
 	}
@@ -162,7 +162,7 @@ func there(o *unstructured.Unstructured, err error) (*unstructured.Unstructured,
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return o, known("what a rule reads is", err)
+	return o, readError("what a rule reads is", err)
 }
 
 // lookupsOf are what the rules of a policy read, in the order of their names, each once.

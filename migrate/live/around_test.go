@@ -31,7 +31,7 @@ func TestExceptionsOfPolicies(t *testing.T) {
 	} {
 		var got []bool
 		for _, source := range []*unstructured.Unstructured{cluster, namespaced, validating, other} {
-			got = append(got, names(read(t, exception), source))
+			got = append(got, isNamedBy(read(t, exception), source))
 		}
 		if diff := textdiff.Values(want, got); diff != "" {
 			t.Errorf("%s: %s", exception, diff)

@@ -27,7 +27,7 @@ func readHeartbeat(ctx context.Context, c *cluster.Connection) (heartbeat, error
 	leases := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
 	list, err := leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=kyverno-health"})
 	if err != nil {
-		return heartbeat{}, known("whether Kyverno is alive is", fmt.Errorf("leases: %w", err))
+		return heartbeat{}, readError("whether Kyverno is alive is", fmt.Errorf("leases: %w", err))
 	}
 	var out heartbeat
 	for _, l := range list.Items {

@@ -85,7 +85,7 @@ func (r *Reader) Read(ctx context.Context, verb string) (PolicyStates, error) {
 	ws, err := r.read(ctx)
 	switch {
 	case err != nil:
-		return nil, known("where policies stand is", err)
+		return nil, readError("where policies stand is", err)
 	case verb == migrate.Enforce:
 		err = r.lookAround(ctx, ws)
 	case verb == migrate.Rollback:

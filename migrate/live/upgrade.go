@@ -45,7 +45,7 @@ func UpgradeOf(ctx context.Context, c *cluster.Connection, legacy []unstructured
 		}
 	}
 	if out.Version == "" && forbidden != nil {
-		out.Unknown = append(out.Unknown, known("Kyverno's version is", forbidden).Error())
+		out.Unknown = append(out.Unknown, readError("Kyverno's version is", forbidden).Error())
 	}
 	for i := range legacy {
 		if out.Closed, err = Closed(ctx, c, &legacy[i]); err != nil || out.Closed != "" {

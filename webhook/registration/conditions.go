@@ -27,13 +27,13 @@ func conditions(own *policy.Policy, targets []ruleTarget, excludeGroups []string
 		slices.Sort(groups)
 		out = append(out, admissionregistrationv1.MatchCondition{
 			Name:       excludedGroupsName,
-			Expression: "!has(request.userInfo.groups) || !request.userInfo.groups.exists(g, g in " + list(groups) + ")",
+			Expression: "!has(request.userInfo.groups) || !request.userInfo.groups.exists(g, g in " + textList(groups) + ")",
 		})
 	}
 	if left := machinery(targets); len(left) > 0 {
 		out = append(out, admissionregistrationv1.MatchCondition{
 			Name:       machineryName,
-			Expression: "!(request.resource.group + '/' + request.resource.resource in " + list(left) + ")",
+			Expression: "!(request.resource.group + '/' + request.resource.resource in " + textList(left) + ")",
 		})
 	}
 	if slices.ContainsFunc(targets, ruleTarget.reachesOwn) {
@@ -42,7 +42,7 @@ func conditions(own *policy.Policy, targets []ruleTarget, excludeGroups []string
 	if left := sources(targets); len(left) > 0 {
 		out = append(out, admissionregistrationv1.MatchCondition{
 			Name:       sourcesName,
-			Expression: "!(request.operation == 'DELETE' && request.resource.group + '/' + request.resource.resource in " + list(left) + ")",
+			Expression: "!(request.operation == 'DELETE' && request.resource.group + '/' + request.resource.resource in " + textList(left) + ")",
 		})
 	}
 	if own != nil {
@@ -114,9 +114,9 @@ func (t ruleTarget) plural() string {
 	return name
 }
 
-// list is a list of texts in CEL. They are names of groups and resources, which are
+// textList is a list of texts in CEL. They are names of groups and resources, which are
 // quoted all the same.
-func list(texts []string) string {
+func textList(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, s := range texts {
 		quoted[i] = "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"

@@ -47,7 +47,7 @@ func targetsOf(kinds Kinds, text string, operations []string) []ruleTarget {
 	}
 	var out []ruleTarget
 	for _, r := range kinds.Resources(k.Group, k.Version, k.Kind) {
-		for _, name := range names(r, k.Subresource) {
+		for _, name := range resourceNames(r, k.Subresource) {
 			at := ruleTarget{r.Group, r.Version, name, cluster, ""}
 			if r.Namespaced {
 				at.scope = namespaced
@@ -76,9 +76,9 @@ func possible(resource string, operations []string) []string {
 	return without(operations, "CONNECT")
 }
 
-// names are the resource itself or those of its subresources that the pattern
+// resourceNames are the resource itself or those of its subresources that the pattern
 // selects. A pod includes its ephemeral containers.
-func names(r Resource, subresource string) []string {
+func resourceNames(r Resource, subresource string) []string {
 	switch {
 	case subresource == "" && r.Group == "" && r.Plural == "pods":
 		return []string{"pods", "pods/ephemeralcontainers"}

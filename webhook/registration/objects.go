@@ -89,7 +89,7 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*routeGroup, [
 		if verb == Validate && !Validates(p) || verb == Mutate && !Mutates(p) {
 			continue
 		}
-		found, missing := targets(p, verb, kinds)
+		found, missing := ruleTargets(p, verb, kinds)
 		for _, kind := range missing {
 			problems = append(problems, Problem{p, "the cluster serves no kind " + kind + "; it is left out until it does", false, true})
 		}

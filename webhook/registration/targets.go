@@ -7,9 +7,9 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// targets are what a policy's rules of a verb are about. missing are the kinds that
+// ruleTargets are what a policy's rules of a verb are about. missing are the kinds that
 // nobody serves.
-func targets(p *policy.Policy, verb Verb, kinds Kinds) (list []ruleTarget, missing []string) {
+func ruleTargets(p *policy.Policy, verb Verb, kinds Kinds) (list []ruleTarget, missing []string) {
 	switch {
 	case p.ImagePolicy() != nil && verb == Mutate:
 		return mutated(constrained(p.Validating.MatchConstraints, p.Validating.Autogen)), nil

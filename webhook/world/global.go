@@ -120,11 +120,11 @@ func (g *globals) begin(ctx context.Context, spec map[string]any) *global {
 	list, _ := spec["projections"].([]any)
 	for _, item := range list {
 		p, _ := item.(map[string]any)
-		out.projections[text(p, "name")] = text(p, "jmesPath")
+		out.projections[stringField(p, "name")] = stringField(p, "jmesPath")
 	}
 	if r, ok := spec["kubernetesResource"].(map[string]any); ok {
-		at := schema.GroupVersionResource{Group: text(r, "group"), Version: text(r, "version"), Resource: text(r, "resource")}
-		out.objects = g.world.watches.start(ctx, apiPath{resource: at, namespace: text(r, "namespace")})
+		at := schema.GroupVersionResource{Group: stringField(r, "group"), Version: stringField(r, "version"), Resource: stringField(r, "resource")}
+		out.objects = g.world.watches.start(ctx, apiPath{resource: at, namespace: stringField(r, "namespace")})
 		return out
 	}
 	if call, ok := spec["apiCall"].(map[string]any); ok {
@@ -135,7 +135,7 @@ func (g *globals) begin(ctx context.Context, spec map[string]any) *global {
 	return out
 }
 
-func text(m map[string]any, key string) string {
+func stringField(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s
 }
@@ -145,7 +145,7 @@ func text(m map[string]any, key string) string {
 func (e *global) refresh(ctx context.Context, w *World, call map[string]any) {
 	interval, tries := rhythm(call)
 	for {
-		answer, err := persist(ctx, tries, func() (any, error) { return fetch(ctx, w, call) })
+		answer, err := persist(ctx, tries, func() (any, error) { return callEntry(ctx, w, call) })
 		e.mu.Lock()
 		e.answer, e.err, e.projected = answer, err, nil
 		e.mu.Unlock()
@@ -186,7 +186,7 @@ func persist(ctx context.Context, tries int64, ask func() (any, error)) (answer 
 
 // rhythm is how long after an answer a call is made again, and how often it is tried.
 func rhythm(call map[string]any) (interval time.Duration, tries int64) {
-	interval, err := time.ParseDuration(text(call, "refreshInterval"))
+	interval, err := time.ParseDuration(stringField(call, "refreshInterval"))
 	if err != nil || interval <= 0 {
 		interval = usualRefresh
 	}
@@ -194,15 +194,15 @@ func rhythm(call map[string]any) (interval time.Duration, tries int64) {
 	return max(interval, soonestRefresh), min(max(tries, fewestTries), mostTries)
 }
 
-// fetch makes the call of an entry.
-func fetch(ctx context.Context, w *World, call map[string]any) (any, error) {
+// callEntry makes the call of an entry.
+func callEntry(ctx context.Context, w *World, call map[string]any) (any, error) {
 	var body []byte
-	if text(call, "method") == "POST" {
+	if stringField(call, "method") == "POST" {
 		data := map[string]any{}
 		list, _ := call["data"].([]any)
 		for _, item := range list {
 			pair, _ := item.(map[string]any)
-			data[text(pair, "key")] = pair["value"]
+			data[stringField(pair, "key")] = pair["value"]
 		}
 		var err error
 		if body, err = kjson.Marshal(data); err != nil {
@@ -212,21 +212,21 @@ func fetch(ctx context.Context, w *World, call map[string]any) (any, error) {
 	var answer []byte
 	var err error
 	if service, ok := call["service"].(map[string]any); ok {
-		out := interp.ServiceCall{Method: "GET", URL: text(service, "url"), CABundle: text(service, "caBundle"), Headers: map[string]string{}, Data: body}
+		out := interp.ServiceCall{Method: "GET", URL: stringField(service, "url"), CABundle: stringField(service, "caBundle"), Headers: map[string]string{}, Data: body}
 		if body != nil {
 			out.Method = "POST"
 		}
 		headers, _ := service["headers"].([]any)
 		for _, item := range headers {
 			h, _ := item.(map[string]any)
-			out.Headers[text(h, "key")] = text(h, "value")
+			out.Headers[stringField(h, "key")] = stringField(h, "value")
 		}
 		var said interp.ServiceAnswer
 		if said, err = w.Service(ctx, out); err == nil {
 			answer, err = said.Success()
 		}
 	} else {
-		answer, err = w.API(ctx, text(call, "urlPath"), body)
+		answer, err = w.API(ctx, stringField(call, "urlPath"), body)
 	}
 	if err != nil {
 		return nil, err

@@ -47,4 +47,4 @@ func applied(receiver any, namespace string, objects any) (any, error) {
 }
 
 // Data is a CEL value as Go data.
-func Data(v ref.Val) (any, error) { return data(v, 0) }
+func Data(v ref.Val) (any, error) { return goData(v, 0) }

@@ -126,7 +126,7 @@ func (e libraryFunction) declare(name string, w asker) cel.EnvOption {
 			if err := budget.CheckValue(v); err != nil {
 				return types.WrapErr(err)
 			}
-			native, err := data(v, 0)
+			native, err := goData(v, 0)
 			if err != nil {
 				return types.NewErr("%s: argument %d: %v", name, i+1, err)
 			}

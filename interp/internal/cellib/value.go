@@ -13,8 +13,8 @@ import (
 // maxDepth bounds how deep an argument is.
 const maxDepth = 100
 
-// data is a CEL value as Go data.
-func data(v ref.Val, depth int) (any, error) {
+// goData is a CEL value as Go data.
+func goData(v ref.Val, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the value is nested too deeply")
 	}
@@ -38,7 +38,7 @@ func data(v ref.Val, depth int) (any, error) {
 func listData(list traits.Lister, depth int) (any, error) {
 	out := []any{}
 	for it := list.Iterator(); it.HasNext() == types.True; {
-		item, err := data(it.Next(), depth+1)
+		item, err := goData(it.Next(), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func mapData(m traits.Mapper, depth int) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("the key %v of a map is no string", key)
 		}
-		item, err := data(m.Get(key), depth+1)
+		item, err := goData(m.Get(key), depth+1)
 		if err != nil {
 			return nil, err
 		}

@@ -15,38 +15,38 @@ func builtin(apiVersion, kind string) *mergeSchema {
 	}
 	fields := map[string]*mergeSchema{"metadata": metadata()}
 	if kind != "HorizontalPodAutoscaler" {
-		fields["status"] = object("conditions", keyed(nil, "type"))
+		fields["status"] = mapSchema("conditions", keyed(nil, "type"))
 	}
 	switch kind {
 	case "Pod":
 		fields["spec"] = podSpec()
-		fields["status"] = object("conditions", keyed(nil, "type"), "podIPs", keyed(nil, "ip"))
+		fields["status"] = mapSchema("conditions", keyed(nil, "type"), "podIPs", keyed(nil, "ip"))
 	case "PodTemplate":
 		fields["template"] = podTemplate()
 	case "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job":
-		fields["spec"] = object("template", podTemplate())
+		fields["spec"] = mapSchema("template", podTemplate())
 	case "CronJob":
-		job := object("template", podTemplate())
-		fields["spec"] = object("jobTemplate", object("metadata", metadata(), "spec", job))
+		job := mapSchema("template", podTemplate())
+		fields["spec"] = mapSchema("jobTemplate", mapSchema("metadata", metadata(), "spec", job))
 	case "Service":
-		fields["spec"] = object("ports", keyed(nil, "port", "protocol"))
+		fields["spec"] = mapSchema("ports", keyed(nil, "port", "protocol"))
 	case "ServiceAccount":
 		fields["secrets"] = keyed(nil, "name")
 	case "Node":
-		fields["spec"] = object("podCIDRs", &mergeSchema{set: true})
-		fields["status"] = object("conditions", keyed(nil, "type"), "addresses", keyed(nil, "type"))
+		fields["spec"] = mapSchema("podCIDRs", &mergeSchema{set: true})
+		fields["status"] = mapSchema("conditions", keyed(nil, "type"), "addresses", keyed(nil, "type"))
 	case "ComponentStatus":
 		fields["conditions"] = keyed(nil, "type")
 	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
 		fields["webhooks"] = keyed(nil, "name")
 	case "CSINode":
-		fields["spec"] = object("drivers", keyed(nil, "name"))
+		fields["spec"] = mapSchema("drivers", keyed(nil, "name"))
 	}
 	return &mergeSchema{fields: fields}
 }
 
-// object is the shape of a map, of keys and the shapes of their values.
-func object(pairs ...any) *mergeSchema {
+// mapSchema is the shape of a map, of keys and the shapes of their values.
+func mapSchema(pairs ...any) *mergeSchema {
 	s := &mergeSchema{fields: make(map[string]*mergeSchema, len(pairs)/2)}
 	for i := 0; i < len(pairs); i += 2 {
 		s.fields[pairs[i].(string)] = pairs[i+1].(*mergeSchema)
@@ -60,15 +60,15 @@ func keyed(element *mergeSchema, keys ...string) *mergeSchema {
 }
 
 func metadata() *mergeSchema {
-	return object("ownerReferences", keyed(nil, "uid"), "finalizers", &mergeSchema{set: true})
+	return mapSchema("ownerReferences", keyed(nil, "uid"), "finalizers", &mergeSchema{set: true})
 }
 
-func podTemplate() *mergeSchema { return object("metadata", metadata(), "spec", podSpec()) }
+func podTemplate() *mergeSchema { return mapSchema("metadata", metadata(), "spec", podSpec()) }
 
 func podSpec() *mergeSchema {
 	ephemeral := container()
 	delete(ephemeral.fields, "ports")
-	return object(
+	return mapSchema(
 		"containers", keyed(container(), "name"),
 		"initContainers", keyed(container(), "name"),
 		"ephemeralContainers", keyed(ephemeral, "name"),
@@ -80,7 +80,7 @@ func podSpec() *mergeSchema {
 }
 
 func container() *mergeSchema {
-	return object(
+	return mapSchema(
 		"env", keyed(nil, "name"),
 		"ports", keyed(nil, "containerPort", "protocol"),
 		"volumeMounts", keyed(nil, "mountPath"),
