@@ -9,16 +9,16 @@ package cel
 //
 // Where c does not hold it may be anything.
 func (v Value) Knowing(c Bool) Value {
-	p := present{set{}}
+	p := present{nodeSet{}}
 	p.learn(c.n, true)
-	if len(p.set) == 0 {
+	if len(p.nodeSet) == 0 {
 		return v
 	}
 	return v.Rewrite(p.read)
 }
 
 // present are selections of which it is known that something is there.
-type present struct{ set }
+type present struct{ nodeSet }
 
 // learn notes what is there where n has a value.
 func (p present) learn(n *node, value bool) {
@@ -66,7 +66,7 @@ func (n *node) isFault() bool {
 // defaulted is the optional value that is there where n, which has a value, would have the
 // other one if its default stood for it; nil for none.
 func (n *node) defaulted(value bool) *node {
-	n, value = asked(n, value)
+	n, value = unnegated(n, value)
 	switch {
 	case n.macro() == MacroExists && value && n.args[0].isOrValue() && n.args[0].args[1].isEmptyList():
 		return n.args[0].args[0]

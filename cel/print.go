@@ -90,9 +90,9 @@ func print(n *node) doc {
 	case opSelect, opOpt, opIndex, opOptIdx, opMember, opMacro:
 		return path(n)
 	case opHas:
-		return cat(text("has("), operand(n.args[0], precMember), text("."+n.name+")"))
+		return cat(textDoc("has("), operand(n.args[0], precMember), textDoc("."+n.name+")"))
 	case opCall:
-		return cat(text(n.name), arguments(n.args))
+		return cat(textDoc(n.name), arguments(n.args))
 	case opList:
 		return listDoc(n)
 	case opMap:
@@ -146,20 +146,20 @@ func path(n *node) doc {
 		var link doc
 		switch n.op {
 		case opSelect:
-			link = text("." + n.name)
+			link = textDoc("." + n.name)
 		case opOpt:
-			link = text(".?" + n.name)
+			link = textDoc(".?" + n.name)
 		case opMember:
-			link = cat(text("."+n.name), arguments(n.args[1:]))
+			link = cat(textDoc("."+n.name), arguments(n.args[1:]))
 			if n.isOrValue() {
 				link, behind = doc{}, cat(link, behind)
 			}
 		case opMacro:
 			link = macro(n)
 		case opIndex:
-			behind = cat(text("["), print(n.args[1]), text("]"), behind)
+			behind = cat(textDoc("["), print(n.args[1]), textDoc("]"), behind)
 		case opOptIdx:
-			behind = cat(text("[?"), print(n.args[1]), text("]"), behind)
+			behind = cat(textDoc("[?"), print(n.args[1]), textDoc("]"), behind)
 		default:
 			ds := []doc{cat(operand(n, precMember), behind)}
 			if len(links) > 0 {
@@ -213,7 +213,7 @@ func enclosed(open string, ds []doc, end string) doc {
 func macro(n *node) doc {
 	open := "." + n.name + "(" + strings.Join(n.vars, ", ") + ","
 	body := append([]doc{line()}, join(docs(n.args[1:]))...)
-	return cat(text(open), group(nest(body...), softline()), text(")"))
+	return cat(textDoc(open), groupDoc(nest(body...), softline()), textDoc(")"))
 }
 
 func listDoc(n *node) doc {
@@ -295,9 +295,9 @@ func binary(n *node) doc {
 		default:
 			ds = append(ds, operand(l, prec))
 		}
-		ds = append(ds, text(" "+m.name))
+		ds = append(ds, textDoc(" "+m.name))
 		if r.op == opList || r.op == opMap || prec == precRelation && isShort(r) {
-			ds = append(ds, text(" "), print(r)) // breaks by itself, or is better behind what does
+			ds = append(ds, textDoc(" "), print(r)) // breaks by itself, or is better behind what does
 		} else {
 			ds = append(ds, nest(line(), operand(r, prec+1)))
 		}

@@ -72,21 +72,3 @@ func (t *judgeLimit) leave(name string) {
 		delete(t.kinds, name)
 	}
 }
-
-// A purse bounds the bytes of reviews that are in memory at once. Read, they take
-// several times as many.
-type purse struct {
-	bytes *semaphore.Weighted
-	all   int64
-}
-
-func newPurse(bytes int64) *purse { return &purse{semaphore.NewWeighted(bytes), bytes} }
-
-// take waits for so many bytes, which are given back with a call of done.
-func (p *purse) take(ctx context.Context, bytes int64) (done func(), err error) {
-	want := min(bytes, p.all)
-	if p.bytes.Acquire(ctx, want) != nil {
-		return nil, errBusy
-	}
-	return func() { p.bytes.Release(want) }, nil
-}

@@ -33,46 +33,8 @@ func TestTurnsForOthers(t *testing.T) {
 	for _, done := range append(held, done) {
 		done()
 	}
-	if len(turns.kinds) > 0 || len(turns.all) > 0 {
-		t.Errorf("%d crowds and %d turns are left", len(turns.kinds), len(turns.all))
-	}
-}
-
-// coin is what a small review takes.
-const coin = 16 << 10
-
-// isFull tells that nothing of it is taken.
-func (p *purse) isFull() bool {
-	if !p.bytes.TryAcquire(p.all) {
-		return false
-	}
-	p.bytes.Release(p.all)
-	return true
-}
-
-// What is read at once is bounded, and who waits gets what others give back.
-func TestPurse(t *testing.T) {
-	p := newPurse(4 * coin)
-	first, err := p.take(t.Context(), 3*coin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := p.take(over, 2*coin); !errors.Is(err, errBusy) {
-		t.Errorf("more than there is: %v", err)
-	}
-	got := make(chan error)
-	go func() {
-		done, err := p.take(t.Context(), 100*coin) // all there is
-		if err == nil {
-			done()
-		}
-		got <- err
-	}()
-	first()
-	if err := <-got; err != nil || !p.isFull() {
-		t.Errorf("%v, and full: %t", err, p.isFull())
+	if len(turns.kinds) > 0 || !turns.all.TryAcquire(4) {
+		t.Errorf("%d kinds are left, or turns are not given back", len(turns.kinds))
 	}
 }
 
@@ -93,7 +55,8 @@ func TestMemoryBeforeReading(t *testing.T) {
 			r.Body.Close()
 		}
 	}()
-	for c.memory.isFull() {
+	for c.memory.TryAcquire(1) { // nobody has it yet
+		c.memory.Release(1)
 		time.Sleep(time.Millisecond)
 	}
 	if status, text := c.post(t, "/validate/fail?timeout=100ms", creation(t, plain)); status != http.StatusServiceUnavailable {
@@ -101,7 +64,7 @@ func TestMemoryBeforeReading(t *testing.T) {
 	}
 	hold.CloseWithError(io.ErrUnexpectedEOF)
 	<-slow
-	for !c.memory.isFull() {
+	for !c.memory.TryAcquire(1) {
 		time.Sleep(time.Millisecond)
 	}
 	c.memory.Release(1)

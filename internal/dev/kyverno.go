@@ -216,7 +216,7 @@ func readAsKyverno(sources []unstructured.Unstructured) (set webhook.PolicySet, 
 }
 
 // take judges by policies, and has the API server ask about what they are about.
-func (k *standIn) take(ctx context.Context, set webhook.Set) error {
+func (k *standIn) take(ctx context.Context, set webhook.PolicySet) error {
 	var policies []*policy.Policy
 	for _, p := range set.Policies {
 		policies = append(policies, p.Policy)

@@ -114,7 +114,7 @@ func (e *Evaluation) compile(by compare.Setting, choices convert.Choices) (err e
 	e.objects = append(e.objects, by.Known...)
 	choices.Rewrite(by.Policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: by.Policies, Exceptions: by.Exceptions, Found: by.Found},
-		compile.Options{Translate: choices.Translate}, judge.Cluster{Objects: e.objects, World: e.world(), Deployed: by.Deployed})
+		compile.Options{Translate: choices.Translate}, judge.ClusterState{Objects: e.objects, World: e.world(), Deployed: by.Deployed})
 	if err != nil {
 		return exit.Usage(err)
 	}

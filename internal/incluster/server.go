@@ -97,7 +97,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 		return err
 	}
 	c.WebhookOwner, c.World, c.Fallback = o.Webhook.Owner, served.world, served
-	c.Leading = append(o.cleaning(config, served.world, log), served.workshop.run)
+	c.Leading = append(o.cleaning(config, served.world, log), served.work.run)
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()

@@ -129,7 +129,7 @@ func (d *DeployedMutations) leftOut() []string {
 }
 
 // Mutator compiles the policies, which mutate in a cluster.
-func (d *DeployedMutations) Mutator(c Cluster) (*Mutator, error) {
+func (d *DeployedMutations) Mutator(c ClusterState) (*Mutator, error) {
 	m, err := apiserver.NewMutator(d.Policies, d.Bindings, c.options())
 	return &Mutator{m}, err
 }

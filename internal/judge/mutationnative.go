@@ -48,7 +48,7 @@ type Changed struct {
 
 // Paths are where the two objects differ.
 func (c Changed) Paths() (out []string) {
-	for _, op := range (&interp.Mutation{Before: c.Interpreted, After: c.Made}).Patch() {
+	for _, op := range (&interp.MutationResult{Before: c.Interpreted, After: c.Made}).Patch() {
 		out = append(out, op.Path)
 	}
 	return out

@@ -64,15 +64,15 @@ func (r *run) natively(ctx context.Context, row Row) []RowResult {
 
 // mutateNatively judges a row of a native policy that mutates: whether it changed the resource, and
 // what came of it. As on the Kyverno command line, it sees what mutate rules made of the resource.
-func (r *run) mutateNatively(ctx context.Context, row Row) []Result {
+func (r *run) mutateNatively(ctx context.Context, row Row) []RowResult {
 	bound := r.mutations.Bound()
 	one := bound.Named(row.Policy)
-	mutator, err := one.Mutator(judge.Cluster{Objects: slices.Concat(r.objects, r.deployed.Params(r.resources))})
+	mutator, err := one.Mutator(judge.ClusterState{Objects: slices.Concat(r.objects, r.deployed.Params(r.resources))})
 	if err != nil {
-		return r.each(row, Result{Verdict: NotJudged, Reason: err.Error()})
+		return r.each(row, RowResult{Verdict: NotJudged, Reason: err.Error()})
 	}
-	return r.over(row, func(o manifest.Object) []Result {
-		out := Result{Resource: o.Title(), Kind: o.Kind()}
+	return r.over(row, func(o manifest.Object) []RowResult {
+		out := RowResult{Resource: o.Title(), Kind: o.Kind()}
 		request, err := r.request(&session{}, row.Policy, row.Rule, row.Operation, o)
 		if err == nil {
 			request, err = r.mutated(ctx, request, o, r.firstInCEL())
@@ -90,13 +90,13 @@ func (r *run) mutateNatively(ctx context.Context, row Row) []Result {
 		}
 		if err != nil {
 			out.Verdict, out.Reason = NotJudged, err.Error()
-			return []Result{out}
+			return []RowResult{out}
 		}
 		out.weighNative(row.Expected(), outcome)
 		if name := row.patched(); name != "" && out.Verdict == Passed && outcome == apiserver.Allow {
 			r.compare(&out, name, object)
 		}
-		return []Result{out}
+		return []RowResult{out}
 	})
 }
 

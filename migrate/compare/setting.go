@@ -51,7 +51,7 @@ type comparedPolicy struct {
 func (s *Setting) judges(o Options) (*judge.Judges, error) {
 	o.Rewrite(s.Policies)
 	return judge.Compile(compile.Input{Policies: s.Policies, Exceptions: s.Exceptions, Found: s.Found},
-		compile.Options{Translate: o.Translate}, judge.Cluster{Objects: s.Known, Deployed: s.Deployed, Mutations: s.Mutations})
+		compile.Options{Translate: o.Translate}, judge.ClusterState{Objects: s.Known, Deployed: s.Deployed, Mutations: s.Mutations})
 }
 
 // A Selection is which policies are compared.

@@ -62,7 +62,7 @@ func TestChanged(t *testing.T) {
 			}
 			deployed.Policies, deployed.Bindings = append(deployed.Policies, p), append(deployed.Bindings, o.Bindings...)
 		}
-		judges, err := judge.New(made, nil, judge.Cluster{Mutations: deployed})
+		judges, err := judge.New(made, nil, judge.ClusterState{Mutations: deployed})
 		if err != nil {
 			t.Fatal(err)
 		}

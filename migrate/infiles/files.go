@@ -98,13 +98,13 @@ func (c Choice) LeftUnread(done *convert.Compilation) (left []report.HandedOverP
 const stageOutside = "none"
 
 // worldOf is a policy of a file before anything was done.
-func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.World {
+func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.PolicyState {
 	group, _, _ := strings.Cut(p.APIVersion, "/")
 	ref := v1alpha1.PolicyReference{Group: group, Kind: p.Kind, Name: p.Name}
 	if p.Namespaced() {
 		ref.Namespace = p.Namespace
 	}
-	w := migrate.World{Now: time.Now(), Name: controller.TranslationName(ref), Ref: ref, Source: objectOf(p)}
+	w := migrate.PolicyState{Now: time.Now(), Name: controller.TranslationName(ref), Ref: ref, Source: objectOf(p)}
 	for _, r := range rules {
 		if r.Policy == p && (r.Target == translate.Unsupported || r.NotServed() != "") {
 			w.Staying = append(w.Staying, r.Name())

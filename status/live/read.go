@@ -31,7 +31,7 @@ import (
 type Reader struct {
 	*cluster.Connection
 	cluster.LeftOut
-	seen     status.Cluster
+	seen     status.Snapshot
 	versions map[apischema.GroupVersionResource]string // of the lists
 	counts   func(namespace string) bool               // whether exceptions of it count
 	notes    []string                                  // about no policy alone
@@ -40,7 +40,7 @@ type Reader struct {
 // Read reads a cluster. Exceptions count in the given namespaces.
 func Read(ctx context.Context, c *cluster.Connection, counts func(namespace string) bool) (*Reader, error) {
 	r := &Reader{Connection: c, versions: map[apischema.GroupVersionResource]string{}, counts: counts}
-	r.seen = status.Cluster{Now: time.Now(), Params: map[string]status.Params{}}
+	r.seen = status.Snapshot{Now: time.Now(), Params: map[string]status.ResolvedParams{}}
 	if err := r.readSchemas(); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (r *Reader) readParams(ctx context.Context) error {
 	for _, p := range r.seen.Policies {
 		kinds[p.Name] = p.Spec.ParamKind
 	}
-	asked := map[paramsQuery]*status.Params{}
+	asked := map[paramsQuery]*status.ResolvedParams{}
 	for _, b := range r.seen.Bindings {
 		kind, ref := kinds[b.Spec.PolicyName], b.Spec.ParamRef
 		if kind == nil || ref == nil {
@@ -208,7 +208,7 @@ func (r *Reader) readParams(ctx context.Context) error {
 		}
 		query, err := r.paramsQuery(kind, ref)
 		if meta.IsNoMatchError(err) {
-			r.seen.Params[b.Name] = status.Params{Unserved: true}
+			r.seen.Params[b.Name] = status.ResolvedParams{Unserved: true}
 			continue
 		}
 		if err != nil {

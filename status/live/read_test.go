@@ -10,7 +10,7 @@ import (
 
 // That the cluster has no policies is said only where that is so.
 func TestNothingToShow(t *testing.T) {
-	some := status.Cluster{Sources: []*status.Source{{}}}
+	some := status.Snapshot{Sources: []*status.Source{{}}}
 	forbidden := cluster.LeftOut{Left: []error{errors.New("forbidden")}}
 	for _, tt := range []struct {
 		of   Reader
