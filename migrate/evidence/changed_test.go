@@ -78,14 +78,13 @@ func TestChanged(t *testing.T) {
 }
 
 func changedSummary(c report.Comparison) string {
-	for _, r := range c.Rules {
-		for _, d := range r.Disagreements {
-			out := strings.TrimPrefix(d.Sides[0].Says, "make it ") + " / " + strings.TrimPrefix(d.Sides[1].Says, "make it ")
-			if d.Sides[1].Message != "" {
-				out += " at " + d.Sides[1].Message
-			}
-			return out
-		}
+	if len(c.Rules) != 1 || len(c.Rules[0].Disagreements) == 0 {
+		return c.Totals.String()
 	}
-	return c.Totals.String()
+	sides := c.Rules[0].Disagreements[0].Sides
+	out := strings.TrimPrefix(sides[0].Says, "make it ") + " / " + strings.TrimPrefix(sides[1].Says, "make it ")
+	if sides[1].Message != "" {
+		out += " at " + sides[1].Message
+	}
+	return out
 }
