@@ -34,6 +34,7 @@ func TestMutateRules(t *testing.T) {
 	for name, tt := range map[string]struct{ body, want string }{
 		"labels":                        {merge(`{metadata: {labels: {a: b, "c/d": "e"}}}`), "native"},
 		"annotations that are added":    {merge(`{metadata: {annotations: {+(note): xx, +(other): zz}}}`), "native"},
+		"a label beside an addition":    {merge(`{metadata: {labels: {marked: "yes", +(version): kept}}}`), "native"},
 		"a field":                       {merge(`{spec: {hostNetwork: false}}`), "native"},
 		"a field that is added":         {merge(`{spec: {+(hostNetwork): false}}`), "native"},
 		"a struct that is added":        {merge(`{spec: {+(securityContext): {runAsNonRoot: true, runAsUser: 7}}}`), "native"},
