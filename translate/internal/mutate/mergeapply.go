@@ -98,10 +98,15 @@ func (m *merging) applied(e edit, typ string) cel.Value {
 	return cel.Maybe(cel.Cond(e.when, cel.Func(cel.FuncOptionalOf, value), cel.Func(cel.FuncOptionalNone)))
 }
 
-// entries are edits as entries of a map.
+// entries are edits as entries of a map. Where one keeps what is there, its type is not known.
 func (m *merging) entries(edits []edit) (out []cel.Entry) {
+	mixed := slices.ContainsFunc(edits, func(e edit) bool { return !e.when.IsTrue() }) && len(edits) > 1
 	for _, e := range edits {
-		out = append(out, cel.Entry{Key: cel.String(e.name), Value: m.applied(e, "")})
+		value := m.applied(e, "")
+		if mixed && value.IsText() {
+			value = read.Dyn(value)
+		}
+		out = append(out, cel.Entry{Key: cel.String(e.name), Value: value})
 	}
 	return out
 }
