@@ -311,6 +311,9 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		if w.policy.FailurePolicy == policy.Ignore && (len(changes) > 1 || len(c.mutations) > 1) && (c.errs || c.pre.Errs) {
 			refuse(c, "several changes of which one may be an error that is ignored (failurePolicy: Ignore)")
 		}
+		if c.asksForZero(changes[:member]) {
+			refuse(c, "a rule that asks for what one before it writes as false, 0 or an empty text")
+		}
 		guard := c.asked(d, len(changes) == 1)
 		if guard.IsTrue() && c.parts != nil && (!c.errs || w.policy.FailurePolicy != policy.Ignore) {
 			c.mutations = c.parts

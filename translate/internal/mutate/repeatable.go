@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/mutating"
+	"github.com/kvap/kvap/translate/internal/UNASSIGNED"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
 )
@@ -40,7 +41,8 @@ type effect struct {
 	writes    [][]string
 	additions [][]string // of these, those that are only made where nothing is
 	reads     []placedValue
-	never     bool // it is another one each time
+	zeros     [][]string // of these, those that are written as false, 0 or an empty text
+	never     bool       // it is another one each time
 }
 
 // A placedValue is an expression, and the places of the variables in it.
@@ -91,6 +93,9 @@ func (m *merging) effectOfEdit(e edit, places map[string][]string) (out effect) 
 		return out
 	}
 	out.writes = append(out.writes, e.path)
+	if UNASSIGNED.IsZero(e.set) {
+		out.zeros = append(out.zeros, e.path)
+	}
 	if !e.when.IsTrue() {
 		out.additions = append(out.additions, e.path)
 	}
@@ -105,6 +110,7 @@ func (m *merging) effectOfEdit(e edit, places map[string][]string) (out effect) 
 
 func (e *effect) join(other effect) {
 	e.writes, e.additions, e.reads = append(e.writes, other.writes...), append(e.additions, other.additions...), append(e.reads, other.reads...)
+	e.zeros = append(e.zeros, other.zeros...)
 	e.never = e.never || other.never
 }
 
@@ -127,6 +133,9 @@ func effectOfOperations(ops []operation, places map[string][]string) (out effect
 		last := path[len(path)-1]
 		out.never = out.never || last == "-" || last == cel.EachElement || o.op == "move"
 		out.writes = append(out.writes, path)
+		if UNASSIGNED.IsZero(o.value) {
+			out.zeros = append(out.zeros, path)
+		}
 		if o.loop != nil {
 			out.reads = append(out.reads, placedValue{o.loop.when.Value, places})
 		}
