@@ -329,8 +329,9 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			d.Mutations = append(d.Mutations, m)
 		}
 	}
-	if d.Repeatable = isRepeatable(changes); d.Repeatable { // Kyverno's webhook is asked again too
-		d.Reinvocation = mutating.IfNeeded
+	d.Repeatable = isRepeatable(changes)
+	if d.Repeatable && !slices.ContainsFunc(d.Mutations, func(m mutating.Mutation) bool { return m.Type == mutating.JSONPatch }) {
+		d.Reinvocation = mutating.IfNeeded // as Kyverno's webhook; a JSON patch may take away what others have added since
 	}
 	nameParts(d)
 	w.besideWebhook(same, d.Repeatable)
