@@ -6,6 +6,15 @@ import (
 	"github.com/kvap/kvap/cel"
 )
 
+// Between two mutations an API server has the object in its Go type, which drops most fields that
+// are false, 0 or empty. A rule that asks for such a field behind one that writes it so finds
+// nothing, where Kyverno finds what was written.
+
+// isZero tells of a literal that the Go type of an object may drop.
+func isZero(v cel.Value) bool {
+	return !v.IsZero() && slices.Contains([]string{"false", "0", "0.0", "''"}, v.String())
+}
+
 // asksForZero tells that a change asks for what one of those before it writes as nothing.
 func (c change) asksForZero(before []change) bool {
 	var zeros [][]string

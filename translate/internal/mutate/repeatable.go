@@ -8,7 +8,6 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/mutating"
-	"github.com/kvap/kvap/translate/internal/UNASSIGNED"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
 )
@@ -93,7 +92,7 @@ func (m *merging) effectOfEdit(e edit, places map[string][]string) (out effect) 
 		return out
 	}
 	out.writes = append(out.writes, e.path)
-	if UNASSIGNED.IsZero(e.set) {
+	if isZero(e.set) {
 		out.zeros = append(out.zeros, e.path)
 	}
 	if !e.when.IsTrue() {
@@ -133,7 +132,7 @@ func effectOfOperations(ops []operation, places map[string][]string) (out effect
 		last := path[len(path)-1]
 		out.never = out.never || last == "-" || last == cel.EachElement || o.op == "move"
 		out.writes = append(out.writes, path)
-		if UNASSIGNED.IsZero(o.value) {
+		if isZero(o.value) {
 			out.zeros = append(out.zeros, path)
 		}
 		if o.loop != nil {
