@@ -11,6 +11,7 @@ require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/hashicorp/cronexpr v1.1.3
 	github.com/jmespath-community/go-jmespath v1.1.1
+	github.com/notaryproject/tspclient-go v1.0.0
 	github.com/prometheus/client_golang v1.24.0
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/rogpeppe/go-internal v1.14.1

@@ -579,7 +579,7 @@ const (
 	ReleaseDependent Code = 218
 	// VerifiesImages occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap
 	// does not verify. kvap verifies no signatures of Notary, in referrers of the form before
-	// bundles (cosignOCI11), by keys of a key management service, with timestamps, or by
+	// bundles (cosignOCI11), by keys of a key management service, or by
 	// anybody. No expression can ask a registry, and the webhook verifies what cosign writes
 	// beside an image, by keys, certificates and identities: it does not run this rule.
 	//

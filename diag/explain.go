@@ -616,7 +616,7 @@ func describe(c Code) (name, text, example string) {
 		return "VerifiesImages",
 			"Occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap\n" +
 				"does not verify. kvap verifies no signatures of Notary, in referrers of the form before\n" +
-				"bundles (cosignOCI11), by keys of a key management service, with timestamps, or by\n" +
+				"bundles (cosignOCI11), by keys of a key management service, or by\n" +
 				"anybody. No expression can ask a registry, and the webhook verifies what cosign writes\n" +
 				"beside an image, by keys, certificates and identities: it does not run this rule.\n" +
 				"\n" +

@@ -19,12 +19,13 @@ import (
 // An Attestor is one who signs: as a policy says it, in texts. It has a Key, a Certificate,
 // a Chain, or is Keyless.
 type Attestor struct {
-	// Key is the PEM of a public key.
+	// Key is the PEM of a public key, perhaps with the time that it counts for, as in window.go.
 	Key string
 	// Certificate is the PEM of one whose key signs. With a Chain it must be issued under it.
 	Certificate string
 	// Chain is the PEM of a root, and of intermediates in front of it. Without a Certificate
-	// it is what the certificate beside a signature must be issued under.
+	// it is what the certificate beside a signature must be issued under. Lists of revoked
+	// certificates may stand there.
 	Chain string
 	// Hash is sha224, sha256, sha384 or sha512; sha256 if it is empty.
 	Hash string
@@ -41,6 +42,14 @@ type Attestor struct {
 	// if it is empty, it is one of the Trust. IgnoreLog asks for none.
 	Log       string
 	IgnoreLog bool
+	// Stamps is the PEM of a timestamp authority: its root, perhaps with what is below. There must
+	// be a timestamp by it then, which says when the signature was made. If it is empty, a
+	// timestamp by one of the Trust says so where no log does.
+	Stamps string
+	// CertificateLog is the PEM of the public key of a log of certificates, in place of those of
+	// the Trust. LoggedCertificates asks that such a log knows of certificates under a Chain.
+	CertificateLog     string
+	LoggedCertificates bool
 }
 
 // A Format is how what is signed stands beside an image.
@@ -65,19 +74,20 @@ const (
 type Verifier struct {
 	attestor    Attestor
 	hash        crypto.Hash
-	key         crypto.PublicKey     // of all signatures; or nil
-	keyUntil    time.Time            // the end of its certificate under a chain
-	chain       authority            // over the certificates beside signatures, if there is no key
-	identity    *certificateIdentity // of a keyless attestor
+	key         crypto.PublicKey // of all signatures; or nil
+	keyTime     period           // when it counts: of its certificate under a chain, too
+	chain       authority        // over the certificates beside signatures, if there is no key
+	identity    *certificateIdentity        // of a keyless attestor
 	authorities []authority
-	logs        []*logKey // nil if none is asked for
-	trust       *Trust
+	logs        []*logKey
+	stampers    []stamper
+	ctLogs      []*logKey // of certificates
 	now         func() time.Time
 }
 
 // NewVerifier reads an attestor, with whom else is trusted.
 func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, error) {
-	v := &Verifier{attestor: a, trust: trust, now: now}
+	v := &Verifier{attestor: a, stampers: trust.stampers, ctLogs: trust.certificates, now: now}
 	var err error
 	if v.hash, err = hashNamed(a.Hash); err != nil {
 		return nil, err
@@ -93,19 +103,31 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 	default:
 		v.logs = trust.logs
 	}
+	if a.Stamps != "" {
+		if v.stampers, err = readStampers(a.Stamps); err != nil {
+			return nil, err
+		}
+	}
+	if a.CertificateLog != "" {
+		log, err := readLogKey(a.CertificateLog)
+		if err != nil {
+			return nil, fmt.Errorf("the key of the log of certificates: %w", err)
+		}
+		v.ctLogs = []*logKey{log}
+	}
 	switch {
 	case a.Keyless != nil && a.Key+a.Certificate+a.Chain != "":
 		err = errors.New("an attestor is keyless, or has a key or certificates")
 	case a.Keyless != nil:
-		err = v.keyless(*a.Keyless)
+		err = v.keyless(*a.Keyless, trust)
 	case a.Key != "" && a.Certificate == "" && a.Chain == "":
-		v.key, err = readKey(a.Key)
+		v.key, v.keyTime, err = readTimedKey(a.Key)
 	case a.Key != "":
 		err = errors.New("an attestor has a key or certificates, not both")
 	case a.Certificate != "":
 		err = v.holder(a.Certificate, a.Chain)
 	case a.Chain != "":
-		v.chain, err = readAuthority(a.Chain)
+		v.chain, err = readAuthority(a.Chain, v.now)
 	default:
 		err = errors.New("an attestor needs a key or a certificate; without one anybody could sign")
 	}
@@ -115,14 +137,14 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 	return v, nil
 }
 
-func (v *Verifier) keyless(k Keyless) (err error) {
+func (v *Verifier) keyless(k Keyless, trust *Trust) (err error) {
 	if v.identity, err = newIdentity(k); err != nil {
 		return err
 	}
-	if v.authorities = v.trust.authorities; k.Roots == "" {
+	if v.authorities = trust.authorities; k.Roots == "" {
 		return nil
 	}
-	own, err := readAuthority(k.Roots)
+	own, err := readAuthority(k.Roots, v.now)
 	v.authorities = []authority{own}
 	return err
 }
@@ -135,14 +157,14 @@ func (v *Verifier) holder(certificate, chain string) error {
 	}
 	leaf := certificates[0]
 	if chain != "" {
-		over, err := readAuthority(chain)
+		over, err := readAuthority(chain, v.now)
 		if err != nil {
 			return err
 		}
 		if _, err := over.issued(leaf, v.now()); err != nil {
 			return fmt.Errorf("the certificate is not issued under its chain: %w", err)
 		}
-		v.keyUntil = leaf.NotAfter
+		v.keyTime = period{leaf.NotBefore, leaf.NotAfter}
 	}
 	v.key = leaf.PublicKey
 	return supported(v.key)
@@ -184,19 +206,24 @@ func blocks(text string) ([]*pem.Block, error) {
 	}
 }
 
-func readKey(text string) (crypto.PublicKey, error) {
+// readTimedKey is a key, and the time that it counts for.
+func readTimedKey(text string) (crypto.PublicKey, period, error) {
 	found, err := blocks(text)
 	if err != nil {
-		return nil, err
+		return nil, period{}, err
 	}
 	if len(found) != 1 || found[0].Type != "PUBLIC KEY" {
-		return nil, errors.New("the public key is no PEM block PUBLIC KEY")
+		return nil, period{}, errors.New("the public key is no PEM block PUBLIC KEY")
 	}
 	key, err := x509.ParsePKIXPublicKey(found[0].Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("the public key: %w", err)
+		return nil, period{}, fmt.Errorf("the public key: %w", err)
 	}
-	return key, supported(key)
+	counts, err := windowOf(found[0])
+	if err != nil {
+		return nil, period{}, err
+	}
+	return key, counts, supported(key)
 }
 
 func supported(key crypto.PublicKey) error {
@@ -228,6 +255,9 @@ func readCertificates(text string) ([]*x509.Certificate, error) {
 	}
 	var out []*x509.Certificate
 	for _, b := range found {
+		if b.Type == listBlock {
+			continue
+		}
 		if b.Type != "CERTIFICATE" {
 			return nil, fmt.Errorf("there is a PEM block %s among the certificates", b.Type)
 		}

@@ -41,6 +41,11 @@ type sigstoreBundle struct {
 				Promise []byte `json:"signedEntryTimestamp"`
 			} `json:"inclusionPromise"`
 		} `json:"tlogEntries"`
+		Stamps struct {
+			Answers []struct {
+				Answer []byte `json:"signedTimestamp"`
+			} `json:"rfc3161Timestamps"`
+		} `json:"timestampVerificationData"`
 	} `json:"verificationMaterial"`
 	Envelope *envelope `json:"dsseEnvelope"`
 }
@@ -174,6 +179,8 @@ func readBundle(data []byte) (layer, envelope, error) {
 		return layer{}, envelope{}, errors.New("the bundle has no envelope")
 	case len(b.Material.Entries) > maxEntries:
 		return layer{}, envelope{}, fmt.Errorf("the bundle has more than %d entries of logs", maxEntries)
+	case len(b.Material.Stamps.Answers) > maxStamps:
+		return layer{}, envelope{}, fmt.Errorf("the bundle has more than %d timestamps", maxStamps)
 	case len(b.Material.Chain.Certificates) > maxBlocks:
 		return layer{}, envelope{}, fmt.Errorf("the bundle has more than %d certificates", maxBlocks)
 	}
@@ -202,6 +209,9 @@ func readBundle(data []byte) (layer, envelope, error) {
 			return layer{}, envelope{}, err
 		}
 		out.logged = append(out.logged, string(text))
+	}
+	for _, s := range b.Material.Stamps.Answers {
+		out.stamps = append(out.stamps, s.Answer)
 	}
 	return out, *b.Envelope, nil
 }

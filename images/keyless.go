@@ -238,7 +238,7 @@ func (v *Verifier) known(c *x509.Certificate, chains [][]*x509.Certificate) erro
 		return err
 	}
 	for _, promise := range promises {
-		for _, log := range v.trust.certificates {
+		for _, log := range v.ctLogs {
 			if log.id != hex.EncodeToString(promise.LogID.KeyID[:]) || !log.period.has(ct.TimestampToTime(promise.Timestamp)) {
 				continue
 			}

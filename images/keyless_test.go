@@ -124,13 +124,13 @@ func TestPublicTrust(t *testing.T) {
 	}
 	says(t, "after it ended", v.issued(c, c.NotAfter.Add(time.Minute)), "expired")
 	says(t, "before anybody was trusted", v.issued(c, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)), "nobody is trusted")
-	known := v.trust.certificates
-	v.trust.certificates = nil
+	known := v.ctLogs
+	v.ctLogs = nil
 	says(t, "no log of certificates is trusted", v.issued(c, during), "no log of certificates that is trusted")
 	for _, l := range known {
 		l.End = time.Date(2021, 6, 1, 0, 0, 0, 0, time.UTC)
 	}
-	v.trust.certificates = known
+	v.ctLogs = known
 	says(t, "the log was trusted before", v.issued(c, during), "no log of certificates that is trusted")
 }
 

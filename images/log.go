@@ -32,7 +32,7 @@ type logKey struct {
 }
 
 func readLogKey(text string) (*logKey, error) {
-	key, err := readKey(text)
+	key, counts, err := readTimedKey(text)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func readLogKey(text string) (*logKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logKey{key: key, id: hex.EncodeToString(sum(der))}, nil
+	return &logKey{period: counts, key: key, id: hex.EncodeToString(sum(der))}, nil
 }
 
 // errNoProof is the error of a signature without a promise of a log. None is asked for over

@@ -115,6 +115,7 @@ type layer struct {
 	of          v1.Layer
 	budget      *Budget
 	logged      []string // entries of logs, of a bundle
+	stamps      [][]byte // timestamps, of a bundle
 }
 
 // entries are those of logs that are beside what is signed.

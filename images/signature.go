@@ -151,25 +151,57 @@ func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKin
 	if !signs(key, v.hash, data, signature) {
 		return errors.New("it is by another key, or of another payload")
 	}
-	at := v.now()
-	if v.logs != nil {
-		made, err := knownBy(v.logs, l.entries(), kind, logged, signature, key, holder)
-		if err != nil {
+	times, err := v.times(l, logged, signature, kind, key, holder)
+	if err != nil {
+		return err
+	}
+	for _, at := range times {
+		if err := v.valid(certificate, l.annotations[chainKey], at); err != nil {
 			return err
 		}
-		at = made
 	}
-	return v.valid(certificate, l.annotations[chainKey], at)
+	return nil
+}
+
+// times are when the signature was made, as others than the signer say: a log, and a timestamp
+// authority. All of them count. It is now where nobody says when.
+func (v *Verifier) times(l layer, logged, signature []byte, kind entryKind, key crypto.PublicKey, holder string) ([]time.Time, error) {
+	var out []time.Time
+	if !v.attestor.IgnoreLog {
+		made, err := knownBy(v.logs, l.entries(), kind, logged, signature, key, holder)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, made)
+	}
+	if v.attestor.Stamps != "" || out == nil {
+		seen := signature
+		if kind == entryOfEnvelope {
+			seen = logged
+		}
+		answers, err := l.stampsOf()
+		var at time.Time
+		if err == nil {
+			at, err = stamped(v.stampers, answers, seen)
+		}
+		switch {
+		case err == nil:
+			out = append(out, at)
+		case v.attestor.Stamps != "":
+			return nil, err
+		}
+	}
+	if out == nil {
+		out = []time.Time{v.now()}
+	}
+	return out, nil
 }
 
 // valid is nil if the certificate beside a signature is issued under the attestor's roots, and
 // was valid at a time, as all between were.
 func (v *Verifier) valid(certificate *x509.Certificate, chain string, at time.Time) error {
 	if certificate == nil {
-		if !v.keyUntil.IsZero() && at.After(v.keyUntil) {
-			return fmt.Errorf("the attestor's certificate ended at %s", v.keyUntil.UTC().Format(time.RFC3339))
-		}
-		return nil
+		return v.within(at)
 	}
 	if v.identity != nil {
 		if err := v.issued(certificate, at); err != nil {
@@ -188,7 +220,11 @@ func (v *Verifier) valid(certificate *x509.Certificate, chain string, at time.Ti
 			over.between.AddCert(c)
 		}
 	}
-	if _, err := over.issued(certificate, at); err != nil {
+	chains, err := over.issued(certificate, at)
+	if err == nil && v.attestor.LoggedCertificates {
+		err = v.known(certificate, chains)
+	}
+	if err != nil {
 		return fmt.Errorf("the certificate beside it: %w", err)
 	}
 	return nil

@@ -15,11 +15,12 @@ import (
 var publicRoot []byte
 
 // A Trust is whom signatures without keys are trusted by: authorities that issue certificates,
-// logs of signatures, and logs of certificates, each for its time.
+// logs of signatures, logs of certificates, and authorities that say when, each for its time.
 type Trust struct {
 	authorities  []authority
 	logs         []*logKey
 	certificates []*logKey
+	stampers     []stamper
 }
 
 // A period has no end where that is zero.
@@ -36,20 +37,35 @@ func (p period) has(at time.Time) bool {
 type authority struct {
 	period
 	roots, between *x509.CertPool
+	lists          []*x509.RevocationList
+	now            func() time.Time // for the lists
 }
 
 // A trustedRoot is a document application/vnd.dev.sigstore.trustedroot+json.
 type trustedRoot struct {
-	Logs         []trustedLog `json:"tlogs"`
-	Certificates []trustedLog `json:"ctlogs"`
-	Authorities  []struct {
-		ValidFor period `json:"validFor"`
-		Chain    struct {
-			Certificates []struct {
-				Raw []byte `json:"rawBytes"`
-			} `json:"certificates"`
-		} `json:"certChain"`
-	} `json:"certificateAuthorities"`
+	Logs         []trustedLog       `json:"tlogs"`
+	Certificates []trustedLog       `json:"ctlogs"`
+	Authorities  []trustedAuthority `json:"certificateAuthorities"`
+	Stampers     []trustedAuthority `json:"timestampAuthorities"`
+}
+
+type trustedAuthority struct {
+	ValidFor period `json:"validFor"`
+	Chain    struct {
+		Certificates []rawCertificate `json:"certificates"`
+	} `json:"certChain"`
+}
+
+func (a trustedAuthority) certificates() ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for _, c := range a.Chain.Certificates {
+		certificate, err := x509.ParseCertificate(c.Raw)
+		if err != nil {
+			return nil, fmt.Errorf("a certificate of the trusted root: %w", err)
+		}
+		out = append(out, certificate)
+	}
+	return out, nil
 }
 
 type trustedLog struct {
@@ -73,26 +89,42 @@ func ReadTrust(data []byte) (*Trust, error) {
 	out := &Trust{logs: logKeys(doc.Logs), certificates: logKeys(doc.Certificates)}
 	for _, a := range doc.Authorities {
 		one := authority{period: a.ValidFor, roots: x509.NewCertPool(), between: x509.NewCertPool()}
-		for _, c := range a.Chain.Certificates {
-			certificate, err := x509.ParseCertificate(c.Raw)
-			if err != nil {
-				return nil, fmt.Errorf("a certificate of the trusted root: %w", err)
-			}
-			one.add(certificate)
+		certificates, err := a.certificates()
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range certificates {
+			one.add(c)
 		}
 		out.authorities = append(out.authorities, one)
 	}
-	if len(out.authorities) == 0 || len(out.logs) == 0 {
-		return nil, errors.New("the trusted root has no authority, or no log")
+	for _, a := range doc.Stampers {
+		certificates, err := a.certificates()
+		if err != nil {
+			return nil, err
+		}
+		one, err := newStamper(certificates)
+		if err != nil {
+			return nil, fmt.Errorf("the trusted root: %w", err)
+		}
+		one.period = a.ValidFor
+		out.stampers = append(out.stampers, one)
+	}
+	if len(out.authorities)+len(out.logs)+len(out.stampers) == 0 {
+		return nil, errors.New("the trusted root has no authority, and no log")
 	}
 	return out, nil
 }
 
-// readAuthority reads certificates, of which one at least signed itself.
-func readAuthority(text string) (authority, error) {
-	out := authority{roots: x509.NewCertPool(), between: x509.NewCertPool()}
+// readAuthority reads certificates, of which one at least signed itself, and lists of those that
+// are revoked.
+func readAuthority(text string, now func() time.Time) (authority, error) {
+	out := authority{roots: x509.NewCertPool(), between: x509.NewCertPool(), now: now}
 	certificates, err := readCertificates(text)
 	if err != nil {
+		return out, err
+	}
+	if out.lists, err = readRevoked(text); err != nil {
 		return out, err
 	}
 	found := false
@@ -105,9 +137,14 @@ func readAuthority(text string) (authority, error) {
 	return out, nil
 }
 
-// issued are the ways from a certificate to a root, all of which was valid at a time.
+// issued are the ways from a certificate to a root, all of which was valid at a time, and is not
+// revoked.
 func (a authority) issued(c *x509.Certificate, at time.Time) ([][]*x509.Certificate, error) {
-	return c.Verify(x509.VerifyOptions{Roots: a.roots, Intermediates: a.between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+	chains, err := c.Verify(x509.VerifyOptions{Roots: a.roots, Intermediates: a.between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}})
+	if err != nil || len(a.lists) == 0 {
+		return chains, err
+	}
+	return unrevoked(a.lists, chains, a.now())
 }
 
 // add adds a certificate that signed itself to the roots, and another to those between.

@@ -23,6 +23,7 @@ type attestor struct {
 	*policy.Attestor
 	key, certificate, chain *text
 	keyless                 []*text // issuer, issuerRegExp, subject, subjectRegExp, roots
+	logs                    []*text // keys of logs of signatures and certificates, and who stamps
 	set                     *attestorSet
 }
 
@@ -52,9 +53,27 @@ func readAttestorSet(s *policy.AttestorSet) *attestorSet {
 		case e.Set != nil:
 			a.set = readAttestorSet(e.Set)
 		}
+		if log := logOf(e); log != nil {
+			for _, t := range []policy.Text{log.Key, log.Stamps, log.Certificates} {
+				a.logs = append(a.logs, readText(t.Value, t.Pos))
+			}
+		}
 		out.entries = append(out.entries, a)
 	}
 	return out
+}
+
+// logOf is what an attestor says of logs; nil for a set of attestors.
+func logOf(e *policy.Attestor) *policy.SignatureLog {
+	switch {
+	case e.Keys != nil:
+		return &e.Keys.Log
+	case e.Certificates != nil:
+		return &e.Certificates.Log
+	case e.Keyless != nil:
+		return &e.Keyless.Log
+	}
+	return nil
 }
 
 // A signerSet is a set of attestors with what variables and Secrets say. It holds where so
@@ -109,6 +128,15 @@ func (e *imageEntry) signers(v *vars, a *preparedRequest, one *attestor, at stri
 	if one.Annotations != nil {
 		by.Annotations = pairsOf(one.Annotations)
 	}
+	if log := logOf(one.Attestor); log != nil {
+		by.IgnoreLog = log.Ignored
+		for i, into := range []*string{&by.LogKey, &by.Stamps, &by.CertificateLog} {
+			var err error
+			if *into, err = v.fillString(one.logs[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
 	switch {
 	case one.set != nil:
 		set, err := e.signerSet(v, a, one.set, at+".attestor")
@@ -121,7 +149,7 @@ func (e *imageEntry) signers(v *vars, a *preparedRequest, one *attestor, at stri
 		if by.Chain, err = v.fillString(one.chain); err != nil {
 			return nil, err
 		}
-		by.logged(one.Certificates.Log)
+		by.LoggedCertificates = !one.Certificates.IgnoreSCT
 		return []signer{{at: at + ".certificates", by: by}}, nil
 	case one.Keyless != nil:
 		k := &Keyless{IgnoreSCT: one.Keyless.IgnoreSCT, Extensions: pairsOf(one.Keyless.Extensions)}
@@ -132,13 +160,11 @@ func (e *imageEntry) signers(v *vars, a *preparedRequest, one *attestor, at stri
 			}
 		}
 		by.Keyless = k
-		by.logged(one.Keyless.Log)
 		return []signer{{at: at + ".keyless", by: by}}, nil
 	case one.Keys == nil:
 		return nil, fmt.Errorf("%s: it names nobody", at)
 	}
 	by.Algorithm = one.Keys.Algorithm
-	by.logged(one.Keys.Log)
 	keys, err := e.keys(v, a, one)
 	if err != nil {
 		return nil, fmt.Errorf("%s.keys: %w", at, err)
@@ -150,8 +176,6 @@ func (e *imageEntry) signers(v *vars, a *preparedRequest, one *attestor, at stri
 	}
 	return out, nil
 }
-
-func (a *Attestor) logged(l policy.SignatureLog) { a.IgnoreLog, a.LogKey = l.Ignored, l.Key }
 
 // keys are the public keys of an attestor. Several in a text are each a key; a Secret has one.
 func (e *imageEntry) keys(v *vars, a *preparedRequest, one *attestor) ([]string, error) {

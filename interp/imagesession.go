@@ -324,7 +324,8 @@ func (s *imageSession) attestor(name string) signedBy {
 func (s *imageSession) readAttestor(a *celAttestor) (out signedBy) {
 	by := Attestor{
 		Algorithm: a.Hash, Annotations: pairsOf(a.Annotations), Repository: a.Repository, TagPrefix: a.TagPrefix,
-		IgnoreLog: a.Log.Ignored, LogKey: a.Log.Key, Format: LayersOrBundles,
+		IgnoreLog: a.Log.Ignored, LogKey: a.Log.Key.Value, Stamps: a.Log.Stamps.Value, CertificateLog: a.Log.Certificates.Value, Format: LayersOrBundles,
+		LoggedCertificates: !a.IgnoreSCT,
 	}
 	for _, t := range []struct {
 		of      policy.CELText

@@ -44,6 +44,11 @@ type Attestor struct {
 	// key of the one that must; that of the public log if it is empty.
 	IgnoreLog bool
 	LogKey    string
+	// Stamps are the certificates of a timestamp authority that must have seen the signature, in
+	// PEM. CertificateLog is the public key of a log of certificates; "" for the public ones.
+	Stamps, CertificateLog string
+	// LoggedCertificates tells that such a log must know of the certificates under Chain.
+	LoggedCertificates bool
 }
 
 // A SignatureFormat is how what is signed stands beside an image.

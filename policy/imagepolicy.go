@@ -214,6 +214,8 @@ func (r imagePolicyReader) cosign(a *CELAttestor, n *Node) {
 		b := r.object(certificate, "certificate")
 		a.Certificate, a.Chain = r.celText(b, "cert"), r.celText(b, "certChain")
 		b.end()
+		r.chain(Text{Pos: a.Certificate.Pos, Value: a.Certificate.Value}, "cert")
+		r.chain(Text{Pos: a.Chain.Pos, Value: a.Chain.Value}, "certChain")
 		if a.Certificate.Empty() && a.Chain.Empty() && !b.wrong {
 			r.fail(certificate.Pos, diag.Missing, "a certificate needs cert or certChain; without one anybody could sign")
 		}
@@ -241,9 +243,6 @@ func (r imagePolicyReader) cosign(a *CELAttestor, n *Node) {
 		r.fail(n.Pos, diag.Missing, "cosign needs key, keyless or certificate; without one anybody could sign")
 	case count > 1:
 		r.fail(n.Pos, diag.Conflict, "cosign has more than one of key, keyless and certificate; make attestors of them")
-	}
-	if certificate != nil && a.Certificate.Empty() && !a.IgnoreSCT {
-		r.lacks(certificate.Pos, "certificates in a certificate transparency log (set ctlog.insecureIgnoreSCT: true where there is none)")
 	}
 }
 
@@ -303,16 +302,10 @@ func (r imagePolicyReader) celLogs(a *CELAttestor, n *Node) {
 	}
 	o := r.object(n, "ctlog")
 	url := o.str("url")
-	a.Log = SignatureLog{Ignored: o.boolean("insecureIgnoreTlog", false), Key: o.str("rekorPubKey")}
+	a.Log = SignatureLog{Ignored: o.boolean("insecureIgnoreTlog", false), Key: o.text("rekorPubKey"), Stamps: o.text("tsaCertChain"), Certificates: o.text("ctLogPubKey")}
 	a.IgnoreSCT = o.boolean("insecureIgnoreSCT", false)
-	own, stamps := o.text("ctLogPubKey"), o.text("tsaCertChain")
 	o.end()
-	if stamps.Value != "" {
-		r.lacks(stamps.Pos, "timestamps (tsaCertChain)")
-	}
-	if own.Value != "" && !a.IgnoreSCT {
-		r.lacks(own.Pos, "certificates by a log of one's own (ctLogPubKey)")
-	}
+	r.stampers(a.Log.Stamps, "tsaCertChain")
 	if url == "" && !a.Log.Ignored && !o.wrong {
 		r.fail(n.Pos, diag.Missing, "ctlog needs url, or insecureIgnoreTlog: true; Kyverno refuses it without")
 	}

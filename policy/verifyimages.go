@@ -74,6 +74,7 @@ type Certificates struct {
 	Certificate Text
 	Chain       Text
 	Log         SignatureLog
+	IgnoreSCT   bool // no log of certificates need know of those under the chain
 }
 
 // A Keyless attestor signs by a certificate for an identity.
@@ -86,10 +87,15 @@ type Keyless struct {
 	Extensions                                   []Pair
 }
 
-// A SignatureLog is the transparency log that must know of a signature.
+// A SignatureLog is who says when something was signed, and knows of it: a transparency log, a
+// timestamp authority, and a log of certificates.
 type SignatureLog struct {
-	Ignored bool
-	Key     string // its public key; "" for the public log
+	Ignored bool // no transparency log need know of it
+	Key     Text // the public key of that log; empty for the public one
+	// Stamps are the certificates of a timestamp authority, which must have seen the signature.
+	Stamps Text
+	// Certificates is the public key of a log of certificates; empty for the public ones.
+	Certificates Text
 }
 
 // VerifiesMore is what a rule asks of images that nothing here proves, and where it does;
@@ -305,6 +311,7 @@ func (r imageReader) keyless(n *Node) *Keyless {
 	}
 	k.IgnoreSCT = r.logs(o, &k.Log)
 	o.end()
+	r.chain(k.Roots, "roots")
 	if k.Issuer.Value+k.IssuerRegExp.Value+k.Subject.Value+k.SubjectRegExp.Value == "" {
 		r.lacks(n.Pos, "signatures by anybody (name an issuer and a subject)")
 	}
@@ -314,13 +321,12 @@ func (r imageReader) keyless(n *Node) *Keyless {
 func (r imageReader) certificates(n *Node) *Certificates {
 	o := r.object(n, "certificates")
 	c := &Certificates{Pos: n.Pos, Certificate: o.text("cert"), Chain: o.text("certChain")}
-	ct := r.logs(o, &c.Log)
+	c.IgnoreSCT = r.logs(o, &c.Log)
 	o.end()
+	r.chain(c.Certificate, "cert")
+	r.chain(c.Chain, "certChain")
 	if c.Certificate.Value == "" && c.Chain.Value == "" && !o.wrong {
 		r.fail(n.Pos, diag.Missing, "certificates need cert or certChain; without one anybody could sign")
-	}
-	if c.Certificate.Value == "" && !ct {
-		r.lacks(n.Pos, "certificates in a certificate transparency log (set ctlog.ignoreSCT: true where there is none)")
 	}
 	return c
 }
@@ -371,19 +377,15 @@ func (r imageReader) logs(o *object, log *SignatureLog) (ct bool) {
 	if n := o.take("rekor"); n != nil {
 		b := r.object(n, "rekor")
 		b.str("url")
-		log.Key, log.Ignored = b.str("pubkey"), b.boolean("ignoreTlog", false)
+		log.Key, log.Ignored = b.text("pubkey"), b.boolean("ignoreTlog", false)
 		b.end()
 	}
 	if n := o.take("ctlog"); n != nil {
 		b := r.object(n, "ctlog")
-		if t := b.text("tsaCertChain"); t.Value != "" {
-			r.lacks(t.Pos, "timestamps (tsaCertChain)")
-		}
+		log.Stamps, log.Certificates = b.text("tsaCertChain"), b.text("pubkey")
 		ct = b.boolean("ignoreSCT", false)
-		if t := b.text("pubkey"); t.Value != "" && !ct {
-			r.lacks(t.Pos, "certificates by a log of one's own (ctlog.pubkey)")
-		}
 		b.end()
+		r.stampers(log.Stamps, "tsaCertChain")
 	}
 	return ct
 }

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -62,24 +63,24 @@ func TestKeyBeforeAttestors(t *testing.T) {
 
 func TestVerifiesMore(t *testing.T) {
 	for entry, want := range map[string]string{
-		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `}}]}]}`:                           "",
-		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "{{ keys.data.pub }}"}}]}]}`:                       "",
-		`{imageReferences: ["*"], attestors: [{entries: [{keys: {secret: {name: a, namespace: b}}}]}]}`:                         "",
-		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {cert: x}}]}]}`:                                         "",
-		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x, ctlog: {ignoreSCT: true}}}]}]}`:          "",
-		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x}}]}]}`:                                    "certificate transparency",
-		`{imageReferences: ["*"], attestors: [{entries: [{keys: {kms: "awskms://x"}}]}]}`:                                       "key management",
-		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "env://KEY"}}]}]}`:                                 "a file or a URL",
-		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, subject: b}}]}]}`:                                "",
-		`{imageReferences: ["*"], attestors: [{entries: [{attestor: {entries: [{keyless: {}}]}}]}]}`:                            "by anybody",
-		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                          "by anybody",
-		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `, ctlog: {tsaCertChain: x}}}]}]}`: "tsaCertChain",
-		`{type: Notary, imageReferences: ["*"]}`:                                                                                "the type Notary",
-		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                        "",
-		`{imageReferences: ["*"], cosignOCI11: true}`:                                                                           "cosignOCI11",
-		`{imageReferences: ["*"], attestations: [{type: a}]}`:                                                                   "by anybody",
-		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, ctlog: {pubkey: x}}}]}]}`:                        "ctlog.pubkey",
-		`{image: "*", issuer: a, subject: b}`:                                                                                   "",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `}}]}]}`:                                     "",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "{{ keys.data.pub }}"}}]}]}`:                                 "",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {secret: {name: a, namespace: b}}}]}]}`:                                   "",
+		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {cert: x}}]}]}`:                                                   "",
+		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x, ctlog: {ignoreSCT: true}}}]}]}`:                    "",
+		`{imageReferences: ["*"], attestors: [{entries: [{certificates: {certChain: x}}]}]}`:                                              "",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {kms: "awskms://x"}}]}]}`:                                                 "key management",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: "env://KEY"}}]}]}`:                                           "a file or a URL",
+		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, subject: b}}]}]}`:                                          "",
+		`{imageReferences: ["*"], attestors: [{entries: [{attestor: {entries: [{keyless: {}}]}}]}]}`:                                      "by anybody",
+		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                                    "by anybody",
+		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `, ctlog: {tsaCertChain: "{{ a.b }}"}}}]}]}`: "",
+		`{type: Notary, imageReferences: ["*"]}`:                                                                                          "the type Notary",
+		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                                  "",
+		`{imageReferences: ["*"], cosignOCI11: true}`:                                                                                     "cosignOCI11",
+		`{imageReferences: ["*"], attestations: [{type: a}]}`:                                                                             "by anybody",
+		`{imageReferences: ["*"], attestors: [{entries: [{keyless: {issuer: a, ctlog: {pubkey: x}}}]}]}`:                                  "",
+		`{image: "*", issuer: a, subject: b}`:                                                                                             "",
 	} {
 		what, more := images(t, entry).VerifiesMore()
 		if more != (want != "") || !strings.Contains(what.Value, want) || more && what.Pos.Line == 0 {
@@ -99,5 +100,25 @@ func TestAnnotationsOfAttestations(t *testing.T) {
 	}
 	if what, more := images(t, `{imageReferences: ["*"], attestors: [{entries: [`+entry+`]}], attestations: [{type: a}]}`).VerifiesMore(); more {
 		t.Errorf("of signatures: got %q", what.Value)
+	}
+}
+
+// Certificates that could prove nothing, or would cost much, are refused when they are read.
+func TestCertificatesThatAreRefused(t *testing.T) {
+	block := "-----BEGIN CERTIFICATE-----\\neA==\\n-----END CERTIFICATE-----\\n"
+	many := `"` + strings.Repeat(block, 12) + `"`
+	for attestor, want := range map[string]string{
+		"certificates: {certChain: " + many + "}":                                      "certChain has more than 10 certificates",
+		"certificates: {cert: " + many + "}":                                           "cert has more than 10 certificates",
+		"keyless: {issuer: a, subject: b, roots: " + many + "}":                        "roots has more than 10 certificates",
+		"keyless: {issuer: a, subject: b, ctlog: {tsaCertChain: " + many + "}}":        "tsaCertChain has more than 10 certificates",
+		`keyless: {issuer: a, subject: b, ctlog: {tsaCertChain: "` + block + `"}}`:     "tsaCertChain has no root",
+		`keyless: {issuer: a, subject: b, ctlog: {tsaCertChain: "no certificates"}}`:   "tsaCertChain has no root",
+		`certificates: {certChain: "{{ chain }}", ctlog: {tsaCertChain: "{{ tsa }}"}}`: "",
+	} {
+		_, ds := policy.Parse("p.yaml", []byte(imagePolicy+`{imageReferences: ["*"], attestors: [{entries: [{`+attestor+`}]}]}`))
+		if ds.HasErrors() != (want != "") || !strings.Contains(fmt.Sprint(ds), want) {
+			t.Errorf("%.60s: want %q, got %s", attestor, want, ds)
+		}
 	}
 }

@@ -24,6 +24,7 @@ func attestorOf(by interp.Attestor) images.Attestor {
 	a := images.Attestor{
 		Key: by.Key, Certificate: by.Certificate, Chain: by.Chain, Hash: by.Algorithm, Annotations: by.Annotations, Repository: by.Repository,
 		TagPrefix: by.TagPrefix, Format: images.Format(by.Format), Log: by.LogKey, IgnoreLog: by.IgnoreLog,
+		Stamps: by.Stamps, CertificateLog: by.CertificateLog, LoggedCertificates: by.LoggedCertificates,
 	}
 	if k := by.Keyless; k != nil {
 		a.Keyless = &images.Keyless{

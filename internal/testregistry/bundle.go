@@ -31,6 +31,7 @@ type Bundle struct {
 	Log         *Signer    // that knows of it; nil of none
 	At          time.Time  // when the log took it in
 	Who         string     // the PEM that the log has of who signed
+	Stamps      [][]byte   // answers of timestamp authorities
 	// Entry is what the log has in place of what it should.
 	Entry string
 }
@@ -41,6 +42,13 @@ func (b Bundle) JSON() []byte {
 	if b.Certificate != nil {
 		material = map[string]any{"certificate": map[string]any{"rawBytes": b.Certificate.Raw()}}
 		b.Who = b.Certificate.Certificate()
+	}
+	if b.Stamps != nil {
+		var answers []any
+		for _, s := range b.Stamps {
+			answers = append(answers, map[string]any{"signedTimestamp": s})
+		}
+		material["timestampVerificationData"] = map[string]any{"rfc3161Timestamps": answers}
 	}
 	var envelope map[string]any
 	_ = json.Unmarshal(b.Envelope, &envelope)

@@ -162,7 +162,7 @@ func NewAuthority(t testing.TB, by *Authority, life time.Duration) *Authority {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: fmt.Sprint(time.Now().UnixNano())},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(life), IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 	}
 	parent, key := template, out.key
 	if by != nil {
@@ -236,4 +236,18 @@ func (a *Authority) Certified(pinned string, chain ...*Authority) Layer {
 		l.Annotations[ChainKey] += c.Certificate()
 	}
 	return l
+}
+
+// Revokes is the PEM of a list of certificates that the authority revoked, which counts until then.
+func (a *Authority) Revokes(until time.Time, who ...*Authority) string {
+	a.t.Helper()
+	list := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: until}
+	for _, one := range who {
+		list.RevokedCertificateEntries = append(list.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: one.certificate.SerialNumber, RevocationTime: time.Now().Add(-time.Minute)})
+	}
+	der, err := x509.CreateRevocationList(rand.Reader, list, a.certificate, a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}))
 }

@@ -98,7 +98,7 @@ func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, w
 		if err == nil {
 			err = v.Signed(ctx, r, pinned)
 		}
-		return proof{err: err, until: time.Now().Add(life(by, err))}
+		return proof{err: err, until: until(v, by, err)}
 	}).err
 }
 
@@ -110,7 +110,7 @@ func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Att
 		if err == nil {
 			statements, err = v.Attested(ctx, r, pinned, kind)
 		}
-		out := proof{err: err, until: time.Now().Add(life(by, err))}
+		out := proof{err: err, until: until(v, by, err)}
 		for _, s := range statements {
 			out.statements = append(out.statements, s.Content)
 			out.size += s.Size
@@ -127,6 +127,17 @@ func (p *proofs) prover(image string, by interp.Attestor) (images.Image, *images
 	}
 	v, err := proven.Verifier(by, p.world.trust, time.Now)
 	return pinned, v, err
+}
+
+// until is when what came of a question is asked for again. v is nil where by cannot be read.
+func until(v *images.Verifier, by interp.Attestor, err error) time.Time {
+	out := time.Now().Add(life(by, err))
+	if v != nil && err == nil {
+		if ends := v.Until(); !ends.IsZero() && ends.Before(out) {
+			return ends
+		}
+	}
+	return out
 }
 
 func life(by interp.Attestor, err error) time.Duration {

@@ -34,8 +34,8 @@ type row struct {
 
 // openRows is how many rows cannot pass, and partRows how many can but for a part that open names.
 const (
-	openRows = 5
-	partRows = 10
+	openRows = 3
+	partRows = 9
 )
 
 func TestPlan(t *testing.T) {
@@ -198,6 +198,14 @@ func (l *lab) validate(policies string, request map[string]any) verdict {
 		}
 	}
 	return out
+}
+
+// refused holds a policy to be refused when it is read.
+func (l *lab) refused(text, message string) {
+	l.Helper()
+	if _, ds := policy.Parse("policy.yaml", []byte(text)); !ds.HasErrors() || !strings.Contains(fmt.Sprint(ds), message) {
+		l.Errorf("want %q, got %s", message, ds)
+	}
 }
 
 // is holds a verdict to what is wanted.

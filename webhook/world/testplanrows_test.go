@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kvap/kvap/interp"
 
@@ -239,7 +240,17 @@ func planRows() []row {
 		}},
 		{number: "T34", words: "a log entry of something else", elsewhere: inImages + "TestLog images/bundle_test.go:TestBundles"},
 		{number: "T35", words: "certificates that ended", elsewhere: inImages + "TestCertificates"},
-		{number: "T36", words: "a key outside of its time", open: "no attestor has a key with a time of its own; keys of logs have, and are held to it (TestKeyless)"},
+		{number: "T36", words: "a key outside of its time", elsewhere: "images/window_test.go:TestKeysForATime", run: func(l *lab) {
+			image := l.pushed("app:v1", l.k1)
+			within := func(header string) string {
+				key := strings.Replace(l.k1.PEM(), "KEY-----\n", "KEY-----\n"+header+"\n\n", 1)
+				return rule("p", l.entry("attestors: [{entries: [{keys: {rekor: {ignoreTlog: true}, publicKeys: "+quote(key)+"}}]}]"))
+			}
+			l.is("after it", l.create(within("Not-After: 2020-01-01T00:00:00Z"), image), fail, "counts until 2020-01-01")
+			l.is("before it", l.create(within("Not-Before: 2120-01-01T00:00:00Z"), image), fail, "counts from 2120-01-01")
+			l.is("in it", l.create(within("Not-After: 2120-01-01T00:00:00Z"), image), pass)
+			l.is("no time", l.create(within("Not-After: soon"), image), fail, "Not-After")
+		}},
 		{number: "T37", words: "identities", elsewhere: "images/keyless_test.go:TestKeyless", open: "no 3xx tells of an issuer alone; it passes"},
 		{number: "T38", words: "Notary, expired", open: "Notary is not verified (KV219)"},
 		{number: "T39", words: "Notary, JWS and COSE", open: "Notary is not verified (KV219)"},
@@ -247,11 +258,18 @@ func planRows() []row {
 		{number: "T41", words: "too large", elsewhere: inImages + "TestManifestsAreBounded images/budget_test.go:TestBudget"},
 		{number: "T42", words: "a registry that hangs", elsewhere: inProofs + "TestRegistryThatHangs"},
 		{number: "T43", words: "many subjects, many entries", elsewhere: "images/attestation_test.go:TestAttested images/bundle_test.go:TestBundles"},
-		{number: "T44", words: "long chains", open: "refused when it is judged, not when it is read; timestamps stay with Kyverno", run: func(l *lab) {
+		{number: "T44", words: "long chains", elsewhere: "policy/verifyimages_test.go:TestCertificatesThatAreRefused", run: func(l *lab) {
 			image := l.pushed("app:v1", l.k1)
 			root := testregistry.NewAuthority(l.T, nil, 1<<40)
-			chain := strings.Repeat(root.Certificate(), 12)
-			l.is("twelve", l.create(rule("p", l.entry("attestors: [{entries: [{certificates: {certChain: "+quote(chain)+", rekor: {ignoreTlog: true}, ctlog: {ignoreSCT: true}}}]}]")), image), fail, "more than 10 blocks")
+			chain := quote(strings.Repeat(root.Certificate(), 13))
+			certificates := func(chain string) string {
+				return rule("p", l.entry("attestors: [{entries: [{certificates: {certChain: "+chain+", rekor: {ignoreTlog: true}, ctlog: {ignoreSCT: true}}}]}]"))
+			}
+			l.refused(certificates(chain), "certChain has more than 10 certificates")
+			l.refused(rule("p", l.entry("attestors: [{entries: [{keyless: {issuer: a, subject: b, ctlog: {tsaCertChain: "+chain+"}}}]}]")), "tsaCertChain has more than 10 certificates")
+			l.world.Objects = []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "keys", "namespace": "team"}, "data": map[string]any{"chain": strings.Repeat(root.Certificate(), 13)}}}
+			late := strings.Replace(certificates(`"{{ keys.data.chain }}"`), "    verifyImages:", "    context: [{name: keys, configMap: {name: keys, namespace: team}}]\n    verifyImages:", 1)
+			l.is("by a variable", l.create(late, image), fail, "more than 10 blocks")
 		}},
 		{number: "T45", words: "what registries answer", elsewhere: inImages + "TestUnreachable " + inWebhook + "TestImagesOfARegistryThatIsDown"},
 		{number: "T46", words: "addresses that are refused", elsewhere: inImages + "TestAddresses " + inImages + "TestAddressesByProxy " + inImages + "TestRefusedIsNotUnreachable"},
@@ -265,7 +283,27 @@ func planRows() []row {
 		{number: "T49", words: "a bundle of a build signs", elsewhere: "images/bundle_test.go:TestBundles"},
 		{number: "T50", words: "with and without the log", elsewhere: inImages + "TestLog"},
 		{number: "T51", words: "roots of one's own", elsewhere: "images/keyless_test.go:TestKeyless " + inProofs + "TestKeylessProofs"},
-		{number: "T52", words: "timestamps", open: "timestamps are not verified (KV219)"},
+		{number: "T52", words: "timestamps", elsewhere: "images/timestamp_test.go:TestTimestamps images/timestamp_test.go:TestTimestampsOfAttestations images/timestamp_test.go:TestPublicTimestamp", run: func(l *lab) {
+			image := l.Push("app:v1")
+			root, one, two := testregistry.NewAuthority(l.T, nil, time.Hour), testregistry.NewRoot(l.T), testregistry.NewRoot(l.T)
+			then := time.Now().Add(-30 * time.Minute)
+			ann := testregistry.NewHolder(l.T, root, testregistry.Identity{Email: "ann@acme.io", Issuer: "https://acme.io"}, then)
+			signed := ann.Certified(image)
+			l.Attach(image, "sig", testregistry.Stamped(signed, testregistry.NewStamper(l.T, one, time.Hour).Stamp(testregistry.SignatureOf(signed), then.Add(time.Minute), true)))
+			keyless := func(stamps string) string {
+				return rule("p", l.entry("attestors: [{entries: [{keyless: {issuer: https://acme.io, subject: ann@acme.io, roots: "+quote(root.Certificate())+", rekor: {ignoreTlog: true}, ctlog: {ignoreSCT: true, tsaCertChain: "+quote(stamps)+"}}}]}]"))
+			}
+			l.is("by the authority", l.create(keyless(one.Certificate()), image), pass)
+			l.is("by another", l.create(keyless(two.Certificate()), image), fail, "unknown authority")
+			l.is("by none", l.create(strings.Replace(keyless(one.Certificate()), "tsaCertChain: "+quote(one.Certificate()), "", 1), image), fail, "expired")
+			l.refused(keyless(testregistry.NewStamper(l.T, one, time.Hour).Certificate()), "tsaCertChain has no root")
+			cosign := l.imagePolicy("p", "verifyImageSignatures(images.containers[0], [attestors.ann]) == 1", "")
+			attestor := func(stamps string) string {
+				return strings.Replace(cosign, "  attestations:", "  - {name: ann, cosign: {keyless: {identities: [{issuer: 'https://acme.io', subject: ann@acme.io}], roots: "+quote(root.Certificate())+"}, ctlog: {insecureIgnoreTlog: true, insecureIgnoreSCT: true, tsaCertChain: "+quote(stamps)+"}}}\n  attestations:", 1)
+			}
+			l.is("of an ImageValidatingPolicy", l.judge(attestor(one.Certificate()), image), pass)
+			l.is("of an ImageValidatingPolicy, by another", l.judge(attestor(two.Certificate()), image), fail)
+		}},
 		{number: "T53", words: "a trusted root that is swapped", open: "it is read when kvap starts"},
 		{number: "T54", words: "exceptions and preconditions", run: func(l *lab) {
 			image := l.pushed("app:v1")
