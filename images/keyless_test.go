@@ -18,23 +18,7 @@ const (
 // trustIn is a trusted root of an authority and a log.
 func trustIn(t *testing.T, root *testregistry.Authority, log *testregistry.Signer) *Trust {
 	t.Helper()
-	var key struct{ Raw []byte }
-	b, err := blocks(log.PEM())
-	if err != nil {
-		t.Fatal(err)
-	}
-	key.Raw = b[0].Bytes
-	start := time.Now().Add(-24 * time.Hour)
-	text, err := json.Marshal(map[string]any{
-		"tlogs": []any{map[string]any{"publicKey": map[string]any{"rawBytes": key.Raw, "validFor": map[string]any{"start": start}}}},
-		"certificateAuthorities": []any{map[string]any{
-			"validFor": map[string]any{"start": start}, "certChain": map[string]any{"certificates": []any{map[string]any{"rawBytes": root.Raw()}}},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	trust, err := ReadTrust(text)
+	trust, err := ReadTrust(testregistry.TrustedRoot(t, root, log))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,11 @@ type Trust struct {
 	logs         []*logKey
 	certificates []*logKey
 	stampers     []stamper
+	id           string
 }
+
+// ID tells it from others: it is the hash of its document.
+func (t *Trust) ID() string { return t.id }
 
 // A period has no end where that is zero.
 type period struct {
@@ -86,7 +90,7 @@ func ReadTrust(data []byte) (*Trust, error) {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("the trusted root is no JSON: %w", err)
 	}
-	out := &Trust{logs: logKeys(doc.Logs), certificates: logKeys(doc.Certificates)}
+	out := &Trust{id: hex.EncodeToString(sum(data)), logs: logKeys(doc.Logs), certificates: logKeys(doc.Certificates)}
 	for _, a := range doc.Authorities {
 		one := authority{period: a.ValidFor, roots: x509.NewCertPool(), between: x509.NewCertPool()}
 		certificates, err := a.certificates()

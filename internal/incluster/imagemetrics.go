@@ -29,3 +29,24 @@ func imageMetrics() (func(world.Asked), error) {
 		}
 	}, nil
 }
+
+// trustMetrics count how often the trusted root of images was read, because it had changed.
+func trustMetrics() (func(error), error) {
+	read := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kvap_image_trusted_root_reads_total", Help: "How often the trusted root of images had changed, by what came of it: taken, or refused, where the one before stays in force.",
+	}, []string{"result"})
+	if err := metrics.Registry.Register(read); err != nil {
+		var before prometheus.AlreadyRegisteredError
+		if !errors.As(err, &before) {
+			return nil, err
+		}
+		read = before.ExistingCollector.(*prometheus.CounterVec)
+	}
+	return func(err error) {
+		result := "taken"
+		if err != nil {
+			result = "refused"
+		}
+		read.WithLabelValues(result).Inc()
+	}, nil
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -145,4 +146,20 @@ func (r *Registry) copied(pinned, to string) string {
 		r.t.Fatal(err)
 	}
 	return to
+}
+
+// TrustedRoot is a trusted root of Sigstore of an authority and a log, which are trusted since a day.
+func TrustedRoot(t testing.TB, root *Authority, log *Signer) []byte {
+	t.Helper()
+	since := map[string]any{"start": time.Now().Add(-24 * time.Hour)}
+	text, err := json.Marshal(map[string]any{
+		"tlogs": []any{map[string]any{"publicKey": map[string]any{"rawBytes": log.der(), "validFor": since}}},
+		"certificateAuthorities": []any{map[string]any{
+			"validFor": since, "certChain": map[string]any{"certificates": []any{map[string]any{"rawBytes": root.Raw()}}},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

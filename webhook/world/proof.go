@@ -93,8 +93,9 @@ func (p *proofs) Pinned(ctx context.Context, reference string, with interp.Acces
 
 // Signed is nil where the image has a signature by an attestor.
 func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, with interp.Access) error {
-	return p.ask(ctx, question{What: "signature", Image: image, By: by, With: with}, func(ctx context.Context, r images.Registry) proof {
-		pinned, v, err := p.prover(image, by)
+	trust := p.world.trust()
+	return p.ask(ctx, question{What: "signature", Image: image, By: by, With: with, Trust: trust.ID()}, func(ctx context.Context, r images.Registry) proof {
+		pinned, v, err := p.prover(image, by, trust)
 		if err == nil {
 			err = v.Signed(ctx, r, pinned)
 		}
@@ -104,8 +105,9 @@ func (p *proofs) Signed(ctx context.Context, image string, by interp.Attestor, w
 
 // Attested are statements by an attestor about the image.
 func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Attestor, with interp.Access) ([]map[string]any, error) {
-	got := p.ask(ctx, question{What: "attestation", Kind: kind, Image: image, By: by, With: with}, func(ctx context.Context, r images.Registry) proof {
-		pinned, v, err := p.prover(image, by)
+	trust := p.world.trust()
+	got := p.ask(ctx, question{What: "attestation", Kind: kind, Image: image, By: by, With: with, Trust: trust.ID()}, func(ctx context.Context, r images.Registry) proof {
+		pinned, v, err := p.prover(image, by, trust)
 		var statements []images.Statement
 		if err == nil {
 			statements, err = v.Attested(ctx, r, pinned, kind)
@@ -120,12 +122,12 @@ func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Att
 	return got.statements, got.err
 }
 
-func (p *proofs) prover(image string, by interp.Attestor) (images.Image, *images.Verifier, error) {
+func (p *proofs) prover(image string, by interp.Attestor, trust *images.Trust) (images.Image, *images.Verifier, error) {
 	pinned, err := images.Pinned(image)
 	if err != nil {
 		return pinned, nil, err
 	}
-	v, err := proven.Verifier(by, p.world.trust, time.Now)
+	v, err := proven.Verifier(by, trust, time.Now)
 	return pinned, v, err
 }
 
@@ -155,6 +157,7 @@ type question struct {
 	What, Kind, Image string
 	By                interp.Attestor
 	With              interp.Access
+	Trust             string // the ID of whom signatures without keys are trusted by
 }
 
 // host is the registry that is asked.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/interp"
 
 	"github.com/kvap/kvap/internal/testregistry"
@@ -304,7 +305,29 @@ func planRows() []row {
 			l.is("of an ImageValidatingPolicy", l.judge(attestor(one.Certificate()), image), pass)
 			l.is("of an ImageValidatingPolicy, by another", l.judge(attestor(two.Certificate()), image), fail)
 		}},
-		{number: "T53", words: "a trusted root that is swapped", open: "it is read when kvap starts"},
+		{number: "T53", words: "a trusted root that is swapped", elsewhere: "images/trustfile_test.go:TestTrustFile images/trustfile_test.go:TestTrustFileByALink images/trustfile_test.go:TestPinnedTrustFile", open: "no TUF repository is asked, so none of its metadata expires", run: func(l *lab) {
+			one, two, log := testregistry.NewAuthority(l.T, nil, time.Hour), testregistry.NewAuthority(l.T, nil, time.Hour), testregistry.NewSigner(l.T)
+			read := func(root *testregistry.Authority) *images.Trust {
+				trust, err := images.ReadTrust(testregistry.TrustedRoot(l.T, root, log))
+				if err != nil {
+					l.Fatal(err)
+				}
+				return trust
+			}
+			before, after := read(one), read(two)
+			now := before
+			l.proofs.world.trust = func() *images.Trust { return now }
+			image, then := l.Push("app:v1"), time.Now().Add(-30*time.Minute)
+			ann := testregistry.NewHolder(l.T, two, testregistry.Identity{Email: "ann@acme.io", Issuer: "https://acme.io"}, then)
+			signed := ann.Certified(image)
+			l.Attach(image, "sig", log.Logged(signed, testregistry.EntryOf(signed, ann.Certificate()), then.Add(time.Minute)))
+			p := rule("p", l.entry("attestors: [{entries: [{keyless: {issuer: https://acme.io, subject: ann@acme.io, ctlog: {ignoreSCT: true}}}]}]"))
+			l.is("by the root before", l.create(p, image), fail, "unknown authority")
+			now = after
+			l.is("by the root that is new", l.create(p, image), pass)
+			now = before
+			l.is("by the root before, again", l.create(p, image), fail, "unknown authority")
+		}},
 		{number: "T54", words: "exceptions and preconditions", run: func(l *lab) {
 			image := l.pushed("app:v1")
 			p := rule("p", l.entry(by(keys(l.k1))))

@@ -34,9 +34,9 @@ type Options struct {
 	RegistrySecrets string
 	// LocalRegistries allows registries at addresses of this machine or its link.
 	LocalRegistries bool
-	// SigstoreTrust has whom signatures without keys are trusted by; nil for the public Sigstore
-	// as it was when this was built.
-	SigstoreTrust *images.Trust
+	// SigstoreTrust is whom signatures without keys are trusted by now; nil for the public
+	// Sigstore as it was when this was built.
+	SigstoreTrust func() *images.Trust
 	// Asked is told of each question about who signed images; nil hears of none.
 	Asked func(Asked)
 	// TokenFile has the token that services are asked with; empty for none.
@@ -75,7 +75,7 @@ type World struct {
 	globals    *globals
 	images     *imageData
 	proofs     *proofs
-	trust      *images.Trust
+	trust      func() *images.Trust
 }
 
 // It is what the engine asks.
@@ -117,9 +117,11 @@ func New(config *rest.Config, o Options) (*World, error) {
 	w.globals = newGlobals(w)
 	w.images = newImages()
 	if w.trust = w.options.SigstoreTrust; w.trust == nil {
-		if w.trust, err = images.PublicTrust(); err != nil {
+		trust, err := images.PublicTrust()
+		if err != nil {
 			return nil, err
 		}
+		w.trust = func() *images.Trust { return trust }
 	}
 	w.proofs = newProofs(w)
 	return w, nil
