@@ -578,10 +578,10 @@ const (
 	//	      - expression: "(has(object.spec.old) ? object.spec.old : object.spec.?new).orValue(1) > 0"
 	ReleaseDependent Code = 218
 	// VerifiesImages occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap
-	// does not verify. kvap verifies no signatures of Notary, in referrers of the form before
-	// bundles (cosignOCI11), by keys of a key management service, or by
-	// anybody. No expression can ask a registry, and the webhook verifies what cosign writes
-	// beside an image, by keys, certificates and identities: it does not run this rule.
+	// does not verify. kvap verifies no signatures in referrers of the form before bundles
+	// (cosignOCI11), by keys of a key management service, or by anybody. No expression can ask
+	// a registry, and the webhook verifies what cosign and notation write beside an image, by
+	// keys, certificates and identities: it does not run this rule.
 	//
 	// Leave the rule with Kyverno, in a policy of its own; or put the public key into the
 	// policy or a Secret.

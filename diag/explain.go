@@ -615,10 +615,10 @@ func describe(c Code) (name, text, example string) {
 	case VerifiesImages:
 		return "VerifiesImages",
 			"Occurs when a rule, or an ImageValidatingPolicy, asks of images what kvap\n" +
-				"does not verify. kvap verifies no signatures of Notary, in referrers of the form before\n" +
-				"bundles (cosignOCI11), by keys of a key management service, or by\n" +
-				"anybody. No expression can ask a registry, and the webhook verifies what cosign writes\n" +
-				"beside an image, by keys, certificates and identities: it does not run this rule.\n" +
+				"does not verify. kvap verifies no signatures in referrers of the form before bundles\n" +
+				"(cosignOCI11), by keys of a key management service, or by anybody. No expression can ask\n" +
+				"a registry, and the webhook verifies what cosign and notation write beside an image, by\n" +
+				"keys, certificates and identities: it does not run this rule.\n" +
 				"\n" +
 				"Leave the rule with Kyverno, in a policy of its own; or put the public key into the\n" +
 				"policy or a Secret.",

@@ -44,6 +44,9 @@ func (s Statement) Predicate() any { return s.Content["predicate"] }
 // Attested are the statements of a type about the image. Each statement of the type must be
 // the attestor's: one of somebody else is an error, and so is none.
 func (v *Verifier) Attested(ctx context.Context, r Registry, image Image, kind string) ([]Statement, error) {
+	if v.attestor.Format == Notation {
+		return v.attestedByNotation(ctx, r, image, kind)
+	}
 	var all []func() (Statement, error)
 	var absent oneLine
 	if v.attestor.Format != Bundles {

@@ -56,11 +56,12 @@ type Attestor struct {
 type Format string
 
 // The formats: layers under the tags sha256-….sig and sha256-….att; bundles of Sigstore, which
-// refer to the image; either of them.
+// refer to the image; either of them; signatures of Notary, which refer to it too.
 const (
 	Layers    Format = ""
 	Bundles   Format = "bundles"
 	AnyFormat Format = "any"
+	Notation  Format = "notation"
 )
 
 // How much a policy may say.
@@ -82,7 +83,10 @@ type Verifier struct {
 	logs        []*logKey
 	stampers    []stamper
 	ctLogs      []*logKey // of certificates
-	now         func() time.Time
+	// Of an attestor of Notary: its certificates, and lists of what is revoked.
+	store []*x509.Certificate
+	lists []*x509.RevocationList
+	now   func() time.Time
 }
 
 // NewVerifier reads an attestor, with whom else is trusted.
@@ -116,6 +120,8 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 		v.ctLogs = []*logKey{log}
 	}
 	switch {
+	case a.Format == Notation:
+		err = v.notaryStore(a)
 	case a.Keyless != nil && a.Key+a.Certificate+a.Chain != "":
 		err = errors.New("an attestor is keyless, or has a key or certificates")
 	case a.Keyless != nil:

@@ -93,7 +93,7 @@ func (v *Verifier) bundles(ctx context.Context, r Registry, image Image) ([]laye
 	if err != nil {
 		return nil, err
 	}
-	layers, err := r.referrers(ctx, at.Digest(image.Digest()), bundleMedia)
+	layers, err := r.referrers(ctx, at.Digest(image.Digest()), func(media string) bool { return strings.HasPrefix(media, bundleMedia) })
 	switch {
 	case errors.Is(err, errAbsent), err == nil && len(layers) == 0:
 		return nil, noneThere(fmt.Sprintf("no bundle refers to %s in %s", image, at.Name()))
@@ -103,8 +103,8 @@ func (v *Verifier) bundles(ctx context.Context, r Registry, image Image) ([]laye
 	return layers, nil
 }
 
-// referrers are the layers of artifacts that refer to an image, of types that begin so.
-func (r Registry) referrers(ctx context.Context, image name.Digest, media string) ([]layer, error) {
+// referrers are the layers of artifacts of some types that refer to an image, as the registry says.
+func (r Registry) referrers(ctx context.Context, image name.Digest, wanted func(media string) bool) ([]layer, error) {
 	var out []layer
 	err := r.call(ctx, func(options []remote.Option) error {
 		index, err := remote.Referrers(image, options...)
@@ -123,7 +123,7 @@ func (r Registry) referrers(ctx context.Context, image name.Digest, media string
 			return err
 		}
 		for _, d := range manifest.Manifests {
-			if !strings.HasPrefix(d.ArtifactType, media) {
+			if !wanted(d.ArtifactType) {
 				continue
 			}
 			found, err := puller.Get(ctx, image.Context().Digest(d.Digest.String()))
@@ -145,7 +145,12 @@ func (r Registry) referrers(ctx context.Context, image name.Digest, media string
 			if err != nil {
 				return err
 			}
-			out = append(out, layer{of: blob, budget: r.Budget})
+			l := layer{of: blob, budget: r.Budget, media: string(of.Layers[0].MediaType), artifact: found.Descriptor}
+			l.artifact.Size = int64(len(found.Manifest))
+			if of.Subject != nil {
+				l.subject = of.Subject.Digest
+			}
+			out = append(out, l)
 		}
 		return nil
 	})

@@ -116,6 +116,11 @@ type layer struct {
 	budget      *Budget
 	logged      []string // entries of logs, of a bundle
 	stamps      [][]byte // timestamps, of a bundle
+	// Of an artifact that refers to another: its own manifest, what it is about, and the media
+	// type of the one layer that it has.
+	artifact v1.Descriptor
+	subject  v1.Hash
+	media    string
 }
 
 // entries are those of logs that are beside what is signed.

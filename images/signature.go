@@ -41,6 +41,8 @@ func (v *Verifier) Signed(ctx context.Context, r Registry, image Image) error {
 	switch v.attestor.Format {
 	case Bundles:
 		return v.signedByBundle(ctx, r, image)
+	case Notation:
+		return v.signedByNotation(ctx, r, image)
 	case AnyFormat:
 		layers := v.signedByLayer(ctx, r, image)
 		if layers == nil {

@@ -119,8 +119,11 @@ func (e *imageEntry) signerSet(v *vars, a *preparedRequest, s *attestorSet, at s
 // signers are those of one entry of a set: each of several keys is a signer of its own.
 func (e *imageEntry) signers(v *vars, a *preparedRequest, one *attestor, at string) ([]signer, error) {
 	by := Attestor{Repository: e.Repository, Annotations: pairsOf(e.Annotations)}
-	if e.Type == "SigstoreBundle" {
+	switch e.Type {
+	case "SigstoreBundle":
 		by.Format = Bundles
+	case "Notary":
+		by.Format = Notation
 	}
 	if one.Repository != "" {
 		by.Repository = one.Repository

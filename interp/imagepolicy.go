@@ -34,6 +34,7 @@ type imageForm struct {
 	attestors  map[string]*celAttestor
 	names      []string // of attestors
 	types      map[string]string
+	referrers  []string // attestations that Notary's attestors attest
 	// together tells that an expression may be evaluated again when what it asked for is known.
 	together bool
 }
@@ -41,7 +42,7 @@ type imageForm struct {
 // A celAttestor is an attestor with the expressions that it has; nil where it has texts.
 type celAttestor struct {
 	policy.CELAttestor
-	key, certificate, chain, root cel.Program
+	key, certificate, chain, stamps, root cel.Program
 }
 
 // compileImages compiles what is about images.
@@ -77,7 +78,7 @@ func (f *validatingForm) compileImages(p *policy.ImagePolicy) {
 		for _, t := range []struct {
 			of   policy.CELText
 			into *cel.Program
-		}{{a.Key, &one.key}, {a.Certificate, &one.certificate}, {a.Chain, &one.chain}, {a.TrustedRoot, &one.root}} {
+		}{{a.Key, &one.key}, {a.Certificate, &one.certificate}, {a.Chain, &one.chain}, {a.Stamps, &one.stamps}, {a.TrustedRoot, &one.root}} {
 			if t.of.Expression != "" {
 				*t.into = compiled(t.of.Expression, nil)
 			}
@@ -87,6 +88,9 @@ func (f *validatingForm) compileImages(p *policy.ImagePolicy) {
 	}
 	for _, a := range p.Attestations {
 		out.types[a.Name] = a.Type
+		if a.Referrer {
+			out.referrers = append(out.referrers, a.Name)
+		}
 	}
 	out.together = !slices.ContainsFunc(policyTexts(f.policy.Validating), posts)
 }

@@ -311,7 +311,7 @@ spec: {policyRefs: [{kind: ImageValidatingPolicy, name: p}], images: ["reg.test/
 // What nothing here proves is not judged, and what anybody could have signed is that.
 func TestImagePolicyThatAsksMore(t *testing.T) {
 	for _, attestor := range []string{
-		"notary: {certs: {value: x}}", "cosign: {key: {kms: 'awskms:///x'}}", "cosign: {keyless: {identities: [{}]}}", "cosign: {keyless: {identities: []}}",
+		"cosign: {key: {kms: 'awskms:///x'}}", "cosign: {keyless: {identities: [{}]}}", "cosign: {keyless: {identities: []}}",
 		"cosign: {key: {data: /tmp/key}}", "cosign: {keyless: {identities: [{subjectExpression: x}]}}",
 	} {
 		source := strings.Replace(imagePolicy("p", demand("true")), "  attestations:", "  - {name: more, "+attestor+"}\n  attestations:", 1)
@@ -326,7 +326,7 @@ func TestImagePolicyThatAsksMore(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"cosign: {}", "cosign: {certificate: {}}", "cosign: {key: {}}", "cosign: {key: {data: x}, keyless: {identities: [{issuer: a}]}}", "{}",
-		"cosign: {key: {data: x}, ctlog: {insecureIgnoreSCT: true}}",
+		"cosign: {key: {data: x}, ctlog: {insecureIgnoreSCT: true}}", "notary: {}", "notary: {certs: {value: x}, tsaCerts: {value: x}}",
 	} {
 		attestor := bad
 		if bad == "{}" {

@@ -189,12 +189,21 @@ func (s *imageSession) Attestations(text, attestation string, by []string) (int,
 	if !ok {
 		return 0, fmt.Errorf("the policy has no attestation %q", attestation)
 	}
+	referrer := slices.Contains(s.form.images.referrers, attestation)
+	for _, name := range by {
+		if a, ok := s.form.images.attestors[name]; ok && a.Notary != referrer {
+			return 0, fmt.Errorf("the attestation %s is not for the attestor %s: a referrer is attested by notary, intoto by cosign", attestation, name)
+		}
+	}
 	return s.count(text, by, "attestation "+attestation, func(ctx context.Context, pinned string, a Attestor, with Access) (any, error) {
 		statements, err := s.registry.Attested(ctx, pinned, kind, a, with)
 		if err != nil || len(statements) == 0 {
 			return nil, cmpError(err, "there is no attestation")
 		}
-		return statements[len(statements)-1], nil
+		if last := statements[len(statements)-1]; !referrer {
+			return last, nil
+		}
+		return statements[len(statements)-1]["predicate"], nil
 	}, func(statement any) { s.payloads[text+"\x00"+attestation] = statement })
 }
 
@@ -327,12 +336,18 @@ func (s *imageSession) readAttestor(a *celAttestor) (out signedBy) {
 		IgnoreLog: a.Log.Ignored, LogKey: a.Log.Key.Value, Stamps: a.Log.Stamps.Value, CertificateLog: a.Log.Certificates.Value, Format: LayersOrBundles,
 		LoggedCertificates: !a.IgnoreSCT,
 	}
+	if a.Notary {
+		by.Format, by.LoggedCertificates = Notation, false
+	}
 	for _, t := range []struct {
 		of      policy.CELText
 		program cel.Program
 		into    *string
-	}{{a.Key, a.key, &by.Key}, {a.Certificate, a.certificate, &by.Certificate}, {a.Chain, a.chain, &by.Chain}, {a.TrustedRoot, a.root, &by.TrustedRoot}} {
-		if *t.into = t.of.Value; t.program == nil {
+	}{{a.Key, a.key, &by.Key}, {a.Certificate, a.certificate, &by.Certificate}, {a.Chain, a.chain, &by.Chain}, {a.Stamps, a.stamps, &by.Stamps}, {a.TrustedRoot, a.root, &by.TrustedRoot}} {
+		if t.of.Value != "" {
+			*t.into = t.of.Value
+		}
+		if t.program == nil {
 			continue
 		}
 		value, err := s.scope.eval(s.a.ctx, t.program)

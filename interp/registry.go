@@ -54,11 +54,13 @@ type Attestor struct {
 // A SignatureFormat is how what is signed stands beside an image.
 type SignatureFormat string
 
-// The formats: layers under tags, as cosign has them; bundles of Sigstore; either of them.
+// The formats: layers under tags, as cosign has them; bundles of Sigstore; either of them;
+// signatures of Notary, whose attestors have a Chain.
 const (
 	Layers          SignatureFormat = ""
 	Bundles         SignatureFormat = "bundles"
 	LayersOrBundles SignatureFormat = "any"
+	Notation        SignatureFormat = "notation"
 )
 
 // A Keyless attestor signs by a certificate for an identity: the issuer and the subject as

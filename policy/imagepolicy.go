@@ -38,11 +38,13 @@ type CELText struct {
 func (t CELText) Empty() bool { return t.Value == "" && t.Expression == "" }
 
 // A CELAttestor is an attestor with a name. It has a Key, a Certificate or a Chain, or
-// Identities.
+// Identities. One of Notary has a Chain, and perhaps Stamps.
 type CELAttestor struct {
 	Pos                     diag.Pos
 	Name                    string
+	Notary                  bool
 	Key, Certificate, Chain CELText
+	Stamps                  CELText // of Notary: certificates of a timestamp authority
 	Hash                    string
 	Identities              []Identity // any of them may have signed
 	Roots                   string
@@ -178,10 +180,13 @@ func (r imagePolicyReader) attestor(n *Node) CELAttestor {
 	}
 	if notary != nil {
 		b := r.object(notary, "notary")
-		r.celText(b, "certs")
-		r.celText(b, "tsaCerts")
+		a.Notary, a.Chain, a.Stamps = true, r.celText(b, "certs"), r.celText(b, "tsaCerts")
 		b.end()
-		r.lacks(notary.Pos, "signatures of Notary")
+		if a.Chain.Empty() && !b.wrong {
+			r.fail(notary.Pos, diag.Missing, "notary needs certs; without one anybody could sign")
+		}
+		r.chain(Text{Pos: a.Chain.Pos, Value: a.Chain.Value}, "certs")
+		r.stampers(Text{Pos: a.Stamps.Pos, Value: a.Stamps.Value}, "tsaCerts")
 	}
 	o.end()
 	if !o.wrong && (cosign == nil) == (notary == nil) {
@@ -329,9 +334,6 @@ func (r imagePolicyReader) attestation(n *Node) CELAttestation {
 	if !o.wrong && (inToto == nil) == (referrer == nil) {
 		r.fail(n.Pos, diag.Missing, "an attestation needs intoto or referrer, and not both")
 	}
-	if referrer != nil {
-		r.lacks(referrer.Pos, "attestations of Notary (referrer)")
-	}
 	return a
 }
 
@@ -347,7 +349,7 @@ func (p *ImagePolicy) Expressions() (out []string) {
 		out = append(out, e.Expression)
 	}
 	for _, a := range p.Attestors {
-		out = append(out, a.Key.Expression, a.Certificate.Expression, a.Chain.Expression, a.TrustedRoot.Expression)
+		out = append(out, a.Key.Expression, a.Certificate.Expression, a.Chain.Expression, a.Stamps.Expression, a.TrustedRoot.Expression)
 	}
 	return slices.DeleteFunc(out, func(text string) bool { return text == "" })
 }

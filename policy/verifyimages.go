@@ -153,9 +153,6 @@ func (r *reader) imageVerification(n *Node) *ImageVerification {
 	if v.Type = o.choice("type", "Cosign", "SigstoreBundle", "Notary"); v.Type == "" {
 		v.Type = "Cosign"
 	}
-	if v.Type == "Notary" {
-		read.lacks(o.pos("type"), "signatures of the type "+v.Type)
-	}
 	v.Action = r.action(o.take("failureAction"), "")
 	v.References, v.Skip = o.strings("imageReferences"), o.texts("skipImageReferences")
 	v.Attestors = each(o.list("attestors"), read.attestorSet)
@@ -174,12 +171,41 @@ func (r *reader) imageVerification(n *Node) *ImageVerification {
 	v.Repository, v.Annotations = o.str("repository"), o.pairs("annotations")
 	read.formsBefore(o)
 	o.end()
+	if v.Type == "Notary" {
+		read.notary()
+	}
 	for _, a := range v.Attestations {
 		if len(a.Attestors) == 0 && len(v.Attestors) == 0 {
 			read.lacks(a.Pos, "attestations by anybody (name attestors)")
 		}
 	}
 	return v
+}
+
+// notary refuses attestors that no signature of Notary is by.
+func (r imageReader) notary() {
+	for _, s := range r.entry.Attestors {
+		r.byCertificates(s)
+	}
+	for _, a := range r.entry.Attestations {
+		for _, s := range a.Attestors {
+			r.byCertificates(s)
+		}
+	}
+}
+
+// byCertificates refuses what no signature of Notary is by.
+func (r imageReader) byCertificates(s *AttestorSet) {
+	for _, e := range s.Entries {
+		switch {
+		case e.Keys != nil:
+			r.fail(e.Keys.Pos, diag.Conflict, "signatures of the type Notary are by certificates, not by keys")
+		case e.Keyless != nil:
+			r.fail(e.Keyless.Pos, diag.Conflict, "signatures of the type Notary are by certificates; put those of the authority there")
+		case e.Set != nil:
+			r.byCertificates(e.Set)
+		}
+	}
 }
 
 func (r *reader) imageValidation(n *Node) *ImageValidation {

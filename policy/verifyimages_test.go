@@ -75,7 +75,7 @@ func TestVerifiesMore(t *testing.T) {
 		`{imageReferences: ["*"], attestors: [{entries: [{attestor: {entries: [{keyless: {}}]}}]}]}`:                                      "by anybody",
 		`{imageReferences: ["*"], attestations: [{type: a, attestors: [{entries: [{keyless: {}}]}]}]}`:                                    "by anybody",
 		`{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: ` + publicKey + `, ctlog: {tsaCertChain: "{{ a.b }}"}}}]}]}`: "",
-		`{type: Notary, imageReferences: ["*"]}`:                                                                                          "the type Notary",
+		`{type: Notary, imageReferences: ["*"]}`:                                                                                          "",
 		`{type: SigstoreBundle, imageReferences: ["*"]}`:                                                                                  "",
 		`{imageReferences: ["*"], cosignOCI11: true}`:                                                                                     "cosignOCI11",
 		`{imageReferences: ["*"], attestations: [{type: a}]}`:                                                                             "by anybody",

@@ -88,6 +88,12 @@ func EntryOfEnvelope(envelope []byte, who string) string {
 // so that it refers to the image.
 func (r *Registry) Refer(pinned, media string, layers ...[]byte) {
 	r.t.Helper()
+	r.ReferAs(pinned, media, media, layers...)
+}
+
+// ReferAs is Refer with layers of a type of their own. The artifact is known as Push's images are.
+func (r *Registry) ReferAs(pinned, media, ofLayers string, layers ...[]byte) string {
+	r.t.Helper()
 	repository, digest, _ := strings.Cut(pinned, "@")
 	of, err := v1.NewHash(digest)
 	if err != nil {
@@ -95,7 +101,7 @@ func (r *Registry) Refer(pinned, media string, layers ...[]byte) {
 	}
 	one := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.MediaType(media))
 	for _, data := range layers {
-		if one, err = mutate.AppendLayers(one, static.NewLayer(data, types.MediaType(media))); err != nil {
+		if one, err = mutate.AppendLayers(one, static.NewLayer(data, types.MediaType(ofLayers))); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -114,6 +120,7 @@ func (r *Registry) Refer(pinned, media string, layers ...[]byte) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	return repository + "@" + made.String()
 }
 
 // Copy has an image of another registry, with its digest.

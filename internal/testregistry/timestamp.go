@@ -70,6 +70,12 @@ type attribute struct {
 // SignedData, with the authority's certificate in it if it is to be.
 func (a *Authority) Stamp(message []byte, then time.Time, withCertificate bool) []byte {
 	a.t.Helper()
+	h := sha256.Sum256(message)
+	return a.stamp(asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2, 1}, h[:], nil, then, withCertificate)
+}
+
+func (a *Authority) stamp(hashedBy asn1.ObjectIdentifier, message []byte, nonce *big.Int, then time.Time, withCertificate bool) []byte {
+	a.t.Helper()
 	oid := func(last ...int) asn1.ObjectIdentifier {
 		return append(asn1.ObjectIdentifier{1, 2, 840, 113549, 1}, last...)
 	}
@@ -96,7 +102,8 @@ func (a *Authority) Stamp(message []byte, then time.Time, withCertificate bool) 
 		Imprint imprint
 		Serial  *big.Int
 		Time    time.Time `asn1:"generalized"`
-	}{1, asn1.ObjectIdentifier{1, 2, 3}, imprint{sha, hash(message)}, big.NewInt(then.UnixNano()), then.UTC().Truncate(time.Second)})
+		Nonce   *big.Int  `asn1:"optional"`
+	}{1, asn1.ObjectIdentifier{1, 2, 3}, imprint{algorithm{hashedBy}, message}, big.NewInt(then.UnixNano()), then.UTC().Truncate(time.Second), nonce})
 	type certificateID struct{ Hash []byte }
 	attributes := []attribute{
 		{oid(9, 3), []asn1.RawValue{raw(tokenType)}},

@@ -79,7 +79,7 @@ spec:
     validate: {message: no team, pattern: {metadata: {labels: {team: "?*"}}}}
   - name: signed
     match: {any: [{resources: {kinds: [Pod], namespaces: [elsewhere]}}]}
-    verifyImages: [{type: Notary, imageReferences: ["*"]}]
+    verifyImages: [{cosignOCI11: true, imageReferences: ["*"]}]
 `
 )
 
