@@ -141,6 +141,7 @@ internal/release:
 internal/snippets:
 internal/terminal:
 internal/proven: images interp
+internal/signers: images policy diag
 internal/testregistry:
 internal/textdiff:
 internal/standin: policy webhook/registration

@@ -1407,3 +1407,74 @@ const (
 	//	    - expression: has(object.spec.nodeName)
 	APIGone Code = 424
 )
+
+// 5xx: checks of who must have signed images.
+const (
+	// UnreadableSigner occurs when a public key, a certificate or a trusted root in a policy that
+	// verifies images cannot be read, or is too weak to prove anything. No image passes by it.
+	//
+	// Put the PEM there as it was written. A key of RSA has 2,048 bits at least.
+	//
+	// Example:
+	//
+	//	verifyImages:
+	//	  - imageReferences: ["example.com/*"]
+	//	    attestors:
+	//	      - entries:
+	//	          - keys:
+	//	              publicKeys: |-
+	//	                -----BEGIN PUBLIC KEY-----
+	//	                eA==
+	//	                -----END PUBLIC KEY-----
+	UnreadableSigner Code = 501
+	// SignerEnds occurs when a certificate, a key with a time, or a list of revoked certificates has
+	// ended, or ends within 30 days. What was signed before counts further where a log or a
+	// timestamp says when that was; otherwise no image passes.
+	//
+	// Put the next one beside it before the time has come.
+	SignerEnds Code = 502
+	// UnpinnedRoot occurs when an attestor without keys names no authority. Who is trusted is then
+	// what the public Sigstore said when kvap was built.
+	//
+	// Name the authorities, or give kvap a trusted root and its digest.
+	//
+	// Example:
+	//
+	//	verifyImages:
+	//	  - imageReferences: ["example.com/*"]
+	//	    attestors:
+	//	      - entries:
+	//	          - keyless:
+	//	              issuer: https://token.actions.githubusercontent.com
+	//	              subject: https://github.com/acme/web/.github/workflows/release.yaml@refs/heads/main
+	UnpinnedRoot Code = 503
+	// LooseIdentity occurs when others than are meant may have an identity: it has an issuer or a
+	// subject alone, or a regular expression that finds a part of a longer name. An expression of
+	// github.com/acme also finds github.com/acme-evil.
+	//
+	// Name both, and begin an expression with ^ and end it with $.
+	//
+	// Example:
+	//
+	//	verifyImages:
+	//	  - imageReferences: ["example.com/*"]
+	//	    attestors:
+	//	      - entries:
+	//	          - keyless:
+	//	              issuer: https://token.actions.githubusercontent.com
+	LooseIdentity Code = 504
+	// KeyInSecret occurs when a public key is in a Secret. Only the cluster has it, and kvap may not
+	// read Secrets unless somebody lets it.
+	//
+	// Grant get on this one Secret, as docs/images.md shows; or put the key into the policy.
+	//
+	// Example:
+	//
+	//	verifyImages:
+	//	  - imageReferences: ["example.com/*"]
+	//	    attestors:
+	//	      - entries:
+	//	          - keys:
+	//	              secret: {name: cosign, namespace: keys}
+	KeyInSecret Code = 505
+)

@@ -100,6 +100,11 @@ func Codes() []Code {
 		MessageExpressionFails,
 		Unreachable,
 		APIGone,
+		UnreadableSigner,
+		SignerEnds,
+		UnpinnedRoot,
+		LooseIdentity,
+		KeyInSecret,
 	}
 }
 
@@ -1363,6 +1368,67 @@ func describe(c Code) (name, text, example string) {
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
 				"    - expression: has(object.spec.nodeName)"
+	case UnreadableSigner:
+		return "UnreadableSigner",
+			"Occurs when a public key, a certificate or a trusted root in a policy that\n" +
+				"verifies images cannot be read, or is too weak to prove anything. No image passes by it.\n" +
+				"\n" +
+				"Put the PEM there as it was written. A key of RSA has 2,048 bits at least.",
+			"verifyImages:\n" +
+				"  - imageReferences: [\"example.com/*\"]\n" +
+				"    attestors:\n" +
+				"      - entries:\n" +
+				"          - keys:\n" +
+				"              publicKeys: |-\n" +
+				"                -----BEGIN PUBLIC KEY-----\n" +
+				"                eA==\n" +
+				"                -----END PUBLIC KEY-----"
+	case SignerEnds:
+		return "SignerEnds",
+			"Occurs when a certificate, a key with a time, or a list of revoked certificates has\n" +
+				"ended, or ends within 30 days. What was signed before counts further where a log or a\n" +
+				"timestamp says when that was; otherwise no image passes.\n" +
+				"\n" +
+				"Put the next one beside it before the time has come.",
+			""
+	case UnpinnedRoot:
+		return "UnpinnedRoot",
+			"Occurs when an attestor without keys names no authority. Who is trusted is then\n" +
+				"what the public Sigstore said when kvap was built.\n" +
+				"\n" +
+				"Name the authorities, or give kvap a trusted root and its digest.",
+			"verifyImages:\n" +
+				"  - imageReferences: [\"example.com/*\"]\n" +
+				"    attestors:\n" +
+				"      - entries:\n" +
+				"          - keyless:\n" +
+				"              issuer: https://token.actions.githubusercontent.com\n" +
+				"              subject: https://github.com/acme/web/.github/workflows/release.yaml@refs/heads/main"
+	case LooseIdentity:
+		return "LooseIdentity",
+			"Occurs when others than are meant may have an identity: it has an issuer or a\n" +
+				"subject alone, or a regular expression that finds a part of a longer name. An expression of\n" +
+				"github.com/acme also finds github.com/acme-evil.\n" +
+				"\n" +
+				"Name both, and begin an expression with ^ and end it with $.",
+			"verifyImages:\n" +
+				"  - imageReferences: [\"example.com/*\"]\n" +
+				"    attestors:\n" +
+				"      - entries:\n" +
+				"          - keyless:\n" +
+				"              issuer: https://token.actions.githubusercontent.com"
+	case KeyInSecret:
+		return "KeyInSecret",
+			"Occurs when a public key is in a Secret. Only the cluster has it, and kvap may not\n" +
+				"read Secrets unless somebody lets it.\n" +
+				"\n" +
+				"Grant get on this one Secret, as docs/images.md shows; or put the key into the policy.",
+			"verifyImages:\n" +
+				"  - imageReferences: [\"example.com/*\"]\n" +
+				"    attestors:\n" +
+				"      - entries:\n" +
+				"          - keys:\n" +
+				"              secret: {name: cosign, namespace: keys}"
 	}
 	return "", "", ""
 }

@@ -46,6 +46,8 @@ func groupTitle(hundred int) string {
 		return "3xx: native, but something differs"
 	case 4:
 		return "4xx: checks of expressions and objects"
+	case 5:
+		return "5xx: who signs images"
 	}
 	return fmt.Sprintf("%dxx: on the cluster", hundred)
 }
