@@ -43,7 +43,7 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	k = &kyverno{cluster: c, known: map[string]*policy.Policy{}}
 	var err error
-	if k.world, err = world.New(c.Config, world.Options{}); err != nil {
+	if k.world, err = world.New(c.Config, world.Options{Registries: []string{"*"}, LocalRegistries: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.world.Run(ctx); err != nil {
