@@ -1,11 +1,14 @@
 package images
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -62,14 +65,17 @@ func TestNotation(t *testing.T) {
 	revoking.Chain += root.Revokes(now.Add(time.Hour), leaf)
 	revokingOther := byCA
 	revokingOther.Chain += root.Revokes(now.Add(time.Hour), ended)
-	ofAnother := func(n *testregistry.Notarization) {
-		n.Payload = fmt.Appendf(nil, `{"targetArtifact":{"mediaType":"application/vnd.docker.distribution.manifest.v2+json","digest":%q,"size":1}}`, testregistry.Digest(another))
+	target, err := local().manifest(t.Context(), pin(t, image).repository.Digest(testregistry.Digest(image)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	sized := func(media string, size int) func(*testregistry.Notarization) {
+	naming := func(media, image string, size int64) func(*testregistry.Notarization) {
 		return func(n *testregistry.Notarization) {
 			n.Payload = fmt.Appendf(nil, `{"targetArtifact":{"mediaType":%q,"digest":%q,"size":%d}}`, media, testregistry.Digest(image), size)
 		}
 	}
+	mediaType := string(target.MediaType)
+	strange := testregistry.NewLeaf(t, root, now.Add(-time.Hour), now.Add(time.Hour), pkix.Extension{Id: asn1.ObjectIdentifier{1, 2, 3}, Critical: true, Value: []byte{5, 0}})
 	for _, tt := range []struct {
 		name string
 		n    testregistry.Notarization
@@ -94,9 +100,11 @@ func TestNotation(t *testing.T) {
 		{"another scheme", of(func(n *testregistry.Notarization) { n.Scheme = signature.SigningSchemeX509SigningAuthority }, leaf, root), byCA, "signing scheme"},
 		{"an attribute that must be understood", of(func(n *testregistry.Notarization) { n.Critical = "io.acme.x" }, leaf, root), byCA, "io.acme.x"},
 		{"another payload", of(func(n *testregistry.Notarization) { n.PayloadType = "text/plain" }, leaf, root), byCA, "payload is of the type"},
-		{"of another image", of(ofAnother, leaf, root), byCA, "of another artifact"},
-		{"of another size", of(sized("application/vnd.docker.distribution.manifest.v2+json", 7), leaf, root), byCA, "of another artifact"},
-		{"of another media type", of(sized("application/x", 424), leaf, root), byCA, "of another artifact"},
+		{"as it is", of(naming(mediaType, image, target.Size), leaf, root), byCA, ""},
+		{"of another image", of(naming(mediaType, another, target.Size), leaf, root), byCA, "of another artifact"},
+		{"of another size", of(naming(mediaType, image, target.Size+1), leaf, root), byCA, "of another artifact"},
+		{"of another media type", of(naming("application/x", image, target.Size), leaf, root), byCA, "of another artifact"},
+		{"a certificate that says what nobody knows", of(nil, strange, root), byCA, "unhandled critical extension"},
 		{"annotations that it has not", of(nil, leaf, root), annotated, `annotation "team"`},
 	} {
 		for _, envelope := range []string{testregistry.JWS, testregistry.COSE} {
@@ -121,14 +129,64 @@ func TestNotation(t *testing.T) {
 	r.ReferAs(pushed, testregistry.NotationMedia, "text/plain", []byte("x"))
 	r.ReferAs(pushed, testregistry.NotationMedia, testregistry.JWS, []byte("x"))
 	r.ReferAs(pushed, testregistry.NotationMedia, testregistry.COSE, []byte("x"))
-	r.ReferAs(pushed, testregistry.NotationMedia, testregistry.JWS, make([]byte, maxNotation+1))
 	says(t, "junk", v.Signed(t.Context(), local(), pin(t, pushed)), "no signature of")
+	large := append(r.Notation(pushed, of(nil, leaf, root), map[string]string{"team": "a"}), strings.Repeat(" ", maxNotation)...)
+	r.ReferAs(pushed, testregistry.NotationMedia, testregistry.JWS, large)
+	says(t, "large", v.Signed(t.Context(), local(), pin(t, pushed)), "no signature of")
 	r.Notarize(pushed, of(nil, leaf, root), map[string]string{"team": "a"})
 	says(t, "annotations beside junk", v.Signed(t.Context(), local(), pin(t, pushed)), "")
 	for i := range maxLayers {
 		r.Refer(pushed, "application/x"+fmt.Sprint(i))
 	}
 	says(t, "many", v.Signed(t.Context(), local(), pin(t, pushed)), "50 at most are looked at")
+}
+
+// No bit of what is signed can be another.
+func TestNotationFlips(t *testing.T) {
+	r, root := testregistry.New(t), testregistry.NewRoot(t)
+	leaf := testregistry.NewLeaf(t, root, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	image := r.Push("app:v1")
+	target, err := local().manifest(t.Context(), pin(t, image).repository.Digest(testregistry.Digest(image)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := NewVerifier(notary(root), trusted(t), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, media := range []string{testregistry.JWS, testregistry.COSE} {
+		data := r.Notation(image, testregistry.Notarization{Envelope: media, Chain: []*testregistry.Authority{leaf, root}, Expiry: time.Now().Add(time.Hour)}, nil)
+		if err := v.notation(data, media, target); err != nil {
+			t.Fatal(err)
+		}
+		var parts [][]byte
+		if media == testregistry.JWS {
+			var e struct{ Payload, Protected, Signature string }
+			if err := json.Unmarshal(data, &e); err != nil {
+				t.Fatal(err)
+			}
+			parts = [][]byte{[]byte(e.Payload), []byte(e.Protected), []byte(e.Signature)}
+		} else {
+			var e struct {
+				_                             struct{} `cbor:",toarray"`
+				Protected, Header, Payload, S cbor.RawMessage
+			}
+			if err := cbor.Unmarshal(data, &e); err != nil {
+				t.Fatal(err)
+			}
+			parts = [][]byte{e.Protected, e.Payload, e.S}
+		}
+		for _, part := range parts {
+			at := bytes.Index(data, part)
+			for i := at; i < at+len(part)-1; i++ { // the last digit of base64 may have bits that are none
+				flipped := bytes.Clone(data)
+				flipped[i] ^= 1
+				if v.notation(flipped, media, target) == nil {
+					t.Errorf("%s: with byte %d as %q it is proven", media, i-at, flipped[i])
+				}
+			}
+		}
+	}
 }
 
 func TestNotationAttestors(t *testing.T) {
@@ -235,6 +293,11 @@ func TestChainsThatCostMuch(t *testing.T) {
 		says(t, "one, "+media, affordableChain(make(leaf), media), "")
 		says(t, "many, "+media, affordableChain(make(many...), media), "more than 10 certificates")
 		says(t, "large, "+media, affordableChain(make(leaf, large), media), "is not tried")
+		v, err := NewVerifier(notary(testregistry.NewRoot(t)), trusted(t), time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, "many, in an envelope, "+media, v.notation(make(many...), media, v1.Descriptor{}), "more than 10 certificates")
 		says(t, "none, "+media, affordableChain(make([]byte("x")), media), "a certificate in it")
 	}
 }

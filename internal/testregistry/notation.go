@@ -26,12 +26,12 @@ const (
 )
 
 // NewLeaf has a certificate for signing code by an authority, or, if that is nil, by itself.
-func NewLeaf(t testing.TB, by *Authority, from, until time.Time) *Authority {
+func NewLeaf(t testing.TB, by *Authority, from, until time.Time, more ...pkix.Extension) *Authority {
 	t.Helper()
 	out := &Authority{Signer: NewSigner(t)}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "signs", Organization: []string{"acme"}, Country: []string{"DE"}, Province: []string{"x"}},
-		NotBefore: from, NotAfter: until, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+		NotBefore: from, NotAfter: until, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}, ExtraExtensions: more,
 	}
 	parent, key := template, out.key
 	if by != nil {
