@@ -47,6 +47,8 @@ type RuleResult struct {
 	Exceptions []string
 	// Code is set for what the interpreter does not support.
 	Code diag.Code
+	// Warnings are what a user should know though the rule admits the object.
+	Warnings []string
 
 	awaits []string // images that some policy must verify: Verified.Settle
 }
@@ -230,7 +232,7 @@ func (in *Interpreter) judgePolicy(a *preparedRequest, p *compiledPolicy) []Rule
 			verdict = verdictOfKyverno(verdict.kyverno)
 		}
 		out[i].Status, out[i].Kyverno, out[i].Message = verdict.status, verdict.kyverno, verdict.message
-		out[i].Exceptions, out[i].Code, out[i].Deviations = verdict.exceptions, verdict.code, deviations
+		out[i].Exceptions, out[i].Code, out[i].Deviations, out[i].Warnings = verdict.exceptions, verdict.code, deviations, verdict.warnings
 		if p.ApplyOne && (verdict.kyverno == Pass || verdict.kyverno == Fail) {
 			// Kyverno verifies images before it validates, and counts there anew.
 			done, seen = true, r.VerifyImages != nil
@@ -265,6 +267,7 @@ type verdict struct {
 	message         string
 	exceptions      []string
 	code            diag.Code
+	warnings        []string
 }
 
 func say(status Status, format string, args ...any) verdict {

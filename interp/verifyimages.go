@@ -110,6 +110,7 @@ func (r *rule) verifyImages(a *preparedRequest, v *vars) verdict {
 		out := c.verdict(v)
 		if out.status == Error && unchanged && errors.Is(c.err, ErrUnreachable) {
 			out = say(Skip, "the images are those that the object had, and %v", c.err)
+			out.warnings = []string{out.message}
 		}
 		results = append(results, out)
 	}
@@ -150,7 +151,11 @@ func worst(results []verdict) verdict {
 			}
 		}
 		if len(messages) > 0 {
-			return say(status, "%s", strings.Join(messages, "; "))
+			out := say(status, "%s", strings.Join(messages, "; "))
+			for _, one := range results {
+				out.warnings = append(out.warnings, one.warnings...)
+			}
+			return out
 		}
 	}
 	return none()
@@ -266,8 +271,20 @@ func (c *imageCheck) prove() {
 	}
 }
 
-// verdict is what the check comes to, with the conditions of attestations and of validate.
+// verdict is what the check comes to, with what the user should know of an image that is admitted.
 func (c *imageCheck) verdict(v *vars) verdict {
+	out := c.judged(v)
+	switch {
+	case out.status == Skip && c.skipped:
+		out.warnings = []string{out.message}
+	case out.status == Pass && c.entry.proves() && c.found.image.digest == "":
+		out.warnings = []string{fmt.Sprintf("image %s has no digest: what was verified is what its tag means now, and a node may pull another", c.found.text)}
+	}
+	return out
+}
+
+// judged is what the check comes to, with the conditions of attestations and of validate.
+func (c *imageCheck) judged(v *vars) verdict {
 	image, e := c.found.text, c.entry
 	switch {
 	case c.found.err != nil:

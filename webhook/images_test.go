@@ -158,3 +158,30 @@ func TestImagesThatAreOnlyAudited(t *testing.T) {
 		t.Errorf("in shadow: %s", got.Patch)
 	}
 }
+
+// Who is admitted hears of an image that was left out, and of one whose tag may become another.
+func TestWarningsOfImages(t *testing.T) {
+	registry := &signedImages{tags: map[string]string{"reg.test/app:v1": digestOf("a")}, signed: []string{digestOf("a")}}
+	c := start(t, Options{World: &interp.Offline{Proofs: registry}})
+	text := strings.Replace(imagePolicies, `imageReferences: ["reg.test/*"]`, `imageReferences: ["reg.test/*"]
+      skipImageReferences: ["reg.test/debug*"]
+      mutateDigest: false
+      verifyDigest: false`, 1)
+	for _, shadow := range []bool{false, true} {
+		list := set(policies(t, text))
+		for i := range list.Policies {
+			list.Policies[i].Shadow = shadow
+		}
+		c.Set(list)
+		for image, want := range map[string]string{
+			"reg.test/app:v1":               "policy a-images.signed: image reg.test/app:v1 has no digest",
+			"reg.test/debug:v1":             "policy a-images.signed: skipping image reference image reg.test/debug:v1",
+			"reg.test/app@" + digestOf("a"): "",
+		} {
+			got := c.ask(t, "/validate/fail", podWith(image))
+			if said := strings.Join(got.Warnings, "; "); !got.Allowed || (said != "") != (want != "" && !shadow) || !shadow && !strings.Contains(said, want) {
+				t.Errorf("%s (shadow: %t): %+v", image, shadow, got)
+			}
+		}
+	}
+}

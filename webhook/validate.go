@@ -42,7 +42,26 @@ func (s *Server) validate(ctx context.Context, policies []*servedPolicy, r *revi
 	for _, f := range found {
 		s.options.Record(f.record(r))
 	}
-	return answer(r, found), nil
+	out := answer(r, found)
+	if out.Allowed {
+		out.Warnings = append(out.Warnings, notices(policies, verdicts)...)
+		out.Warnings = out.Warnings[:min(len(out.Warnings), maxWarnings)]
+	}
+	return out, nil
+}
+
+// notices are what users should know of rules that admit what they ask for.
+func notices(policies []*served, verdicts [][]interp.RuleResult) (out []string) {
+	for i, p := range policies {
+		for _, one := range verdicts[i] {
+			for _, text := range one.Warnings {
+				if !p.Shadow && (one.Status == interp.Pass || one.Status == interp.Skip) {
+					out = append(out, fmt.Sprintf("policy %s.%s: %s", p.Name, one.Rule, shorten(text, maxWarning)))
+				}
+			}
+		}
+	}
+	return out
 }
 
 // judge asks each policy. What one has verified of images counts for the others, but what one in

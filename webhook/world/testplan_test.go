@@ -35,7 +35,7 @@ type row struct {
 // openRows is how many rows cannot pass, and partRows how many can but for a part that open names.
 const (
 	openRows = 0
-	partRows = 8
+	partRows = 6
 )
 
 func TestPlan(t *testing.T) {
@@ -157,6 +157,7 @@ spec:
 type verdict struct {
 	status  interp.Status // the worst
 	message string
+	warned  string
 	object  map[string]any // as it is stored, or was last
 }
 
@@ -186,7 +187,7 @@ func (l *lab) request(policies, operation string, object, old map[string]any) ve
 	pins := l.engine(policies).PinImages(l.Context(), &interp.Request{Admission: admission(operation, object, old)})
 	for _, r := range pins.Rules {
 		if r.Status == interp.Error {
-			return verdict{interp.Error, r.Message, object}
+			return verdict{status: interp.Error, message: r.Message, object: object}
 		}
 	}
 	return l.validate(policies, admission(operation, pins.After, old))
@@ -195,11 +196,12 @@ func (l *lab) request(policies, operation string, object, old map[string]any) ve
 func (l *lab) validate(policies string, request map[string]any) verdict {
 	l.Helper()
 	object, _ := request["object"].(map[string]any)
-	out := verdict{interp.None, "", object}
+	out := verdict{status: interp.None, object: object}
 	gravity := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Error, interp.Fail}
 	for _, r := range l.engine(policies).Judge(l.Context(), &interp.Request{Admission: request}) {
 		if slices.Index(gravity, r.Status) > slices.Index(gravity, out.status) {
 			out.status, out.message = r.Status, r.Message
+			out.warned = strings.Join(r.Warnings, "; ")
 		}
 	}
 	return out
@@ -220,6 +222,14 @@ func (l *lab) is(what string, got verdict, want interp.Status, message ...string
 		if got.status != want || !strings.Contains(got.message, m) {
 			l.Errorf("%s: want %s with %q, got %s %q", what, want, m, got.status, got.message)
 		}
+	}
+}
+
+// warns holds a verdict to what a user hears.
+func (l *lab) warns(got verdict, want string) {
+	l.Helper()
+	if (got.warned == "") != (want == "") || !strings.Contains(got.warned, want) {
+		l.Errorf("want the warning %q, got %q", want, got.warned)
 	}
 }
 

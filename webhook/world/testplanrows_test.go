@@ -68,10 +68,12 @@ func earlyRows() []row {
 				l.is(annotations, l.create(rule("p", l.entry(by(keys(l.k1))+", annotations: "+annotations)), image), want)
 			}
 		}},
-		{number: "T08", words: "a tag that is not pinned", open: "it passes as it should; no warning tells that the tag may be pulled otherwise", run: func(l *lab) {
+		{number: "T08", words: "a tag that is not pinned", elsewhere: inWebhook + "TestWarningsOfImages", run: func(l *lab) {
 			l.pushed("app:v1", l.k1)
 			got := l.create(rule("p", l.entry(by(keys(l.k1))+", mutateDigest: false, verifyDigest: false")), l.Host+"/app:v1")
 			l.is("a tag", got, pass)
+			l.warns(got, "image "+l.Host+"/app:v1 has no digest")
+			l.warns(l.create(rule("p", l.entry(by(keys(l.k1)))), l.Host+"/app:v1"), "")
 			if !slices.Equal(runs(got.object), []string{l.Host + "/app:v1"}) {
 				l.Errorf("it became %v", runs(got.object))
 			}
@@ -94,9 +96,11 @@ func earlyRows() []row {
 			l.is("a tag", l.create(p, l.Host+"/app:v1"), fail, "missing digest for "+l.Host+"/app:v1")
 			l.is("a digest", l.create(p, l.Host+"/app:v1@"+testregistry.Digest(image)), pass)
 		}},
-		{number: "T12", words: "left out", open: "it is a skip; no warning tells of it", run: func(l *lab) {
+		{number: "T12", words: "left out", elsewhere: inWebhook + "TestWarningsOfImages", run: func(l *lab) {
 			image := l.pushed("app:v1")
-			l.is("left out", l.create(rule("p", l.entry(by(keys(l.k1))+`, skipImageReferences: ["`+l.Host+`/app*"]`)), image), skip)
+			got := l.create(rule("p", l.entry(by(keys(l.k1))+`, skipImageReferences: ["`+l.Host+`/app*"]`)), image)
+			l.is("left out", got, skip)
+			l.warns(got, "skipping image reference image "+image)
 		}},
 		{number: "T13", words: "spellings", elsewhere: inInterp + "TestSelectedImages", run: func(l *lab) {
 			image := l.pushed("app:v1")
