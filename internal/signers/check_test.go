@@ -66,6 +66,8 @@ func TestCheck(t *testing.T) {
 		{"an issuer alone", "{keyless: {issuer: https://acme.io, roots: " + quote(root.Certificate()) + "}}", `warning KV504: anybody whom "https://acme.io" knows may sign; name a subject`},
 		{"a subject alone", "{keyless: {subject: ann, roots: " + quote(root.Certificate()) + "}}", `whoever any issuer calls "ann" may sign`},
 		{"a part of a name", "{keyless: {issuer: a, subjectRegExp: 'github.com/acme', roots: " + quote(root.Certificate()) + "}}", `the regular expression "github.com/acme" finds a part`},
+		{"a name without its beginning", "{keyless: {issuer: a, subjectRegExp: 'github.com/acme$', roots: " + quote(root.Certificate()) + "}}", "finds a part"},
+		{"a name without its end", "{keyless: {issuer: a, issuerRegExp: '^acme', subject: b, roots: " + quote(root.Certificate()) + "}}", "finds a part"},
 		{"a whole name", "{keyless: {issuer: a, subjectRegExp: '^github.com/acme$', roots: " + quote(root.Certificate()) + "}}", ""},
 		{"within a set", "{attestor: {entries: [{keyless: {issuer: a, roots: " + quote(root.Certificate()) + "}}]}}", "KV504"},
 	} {

@@ -1,0 +1,163 @@
+package images
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/kvap/kvap/internal/testregistry"
+)
+
+const fuzzed = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// nobody is a verifier of an attestor who has signed nothing.
+func nobody(f *testing.F, a Attestor) *Verifier {
+	f.Helper()
+	trust, err := PublicTrust()
+	if err != nil {
+		f.Fatal(err)
+	}
+	v, err := NewVerifier(a, trust, time.Now)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return v
+}
+
+func fuzzedImage(f *testing.F, host string) Image {
+	f.Helper()
+	image, err := Pinned(host + "/app@" + fuzzed)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return image
+}
+
+// FuzzAnnotations: what stands beside a signature is anybody's.
+func FuzzAnnotations(f *testing.F) {
+	root, k := testregistry.NewAuthority(f, nil, time.Hour), testregistry.NewSigner(f)
+	layer1 := root.Certified("reg.test/app@" + fuzzed)
+	logged := k.Logged(layer1, testregistry.EntryOf(layer1, root.Certificate()), time.Now())
+	f.Add(layer1.Data, layer1.Annotations[testregistry.SignatureKey], root.Certificate(), root.Certificate(), logged.Annotations[testregistry.BundleKey], `{"SignedRFC3161Timestamp":"MAA="}`)
+	f.Add([]byte("{}"), "eA==", "x", "", "{}", "{}")
+	verifiers := []*Verifier{
+		nobody(f, Attestor{Key: testregistry.NewSigner(f).PEM()}), nobody(f, Attestor{Keyless: &Keyless{Issuer: "a", Subject: "b"}}),
+		nobody(f, Attestor{Chain: testregistry.NewAuthority(f, nil, time.Hour).Certificate(), IgnoreLog: true, LoggedCertificates: true}),
+		nobody(f, Attestor{Keyless: &Keyless{Issuer: "a", Subject: "b", IgnoreSCT: true}, IgnoreLog: true, Stamps: testregistry.NewRoot(f).Certificate()}),
+	}
+	image := fuzzedImage(f, "reg.test")
+	f.Fuzz(func(t *testing.T, data []byte, signature, certificate, chain, bundle, stamp string) {
+		l := layer{of: static.NewLayer(data, types.OCILayer), annotations: map[string]string{
+			signatureKey: signature, certificateKey: certificate, chainKey: chain, bundleKey: bundle, stampKey: stamp,
+		}}
+		for _, v := range verifiers {
+			if v.signature(l, image) == nil {
+				t.Fatal("it is a signature")
+			}
+			if _, err := v.statement(l, image, "t"); err == nil {
+				t.Fatal("it is an attestation")
+			}
+		}
+	})
+}
+
+// FuzzManifest: whatever a registry answers, nothing is proven by it.
+func FuzzManifest(f *testing.F) {
+	f.Add("application/vnd.oci.image.manifest.v1+json", []byte(`{"schemaVersion":2,"config":{"digest":"`+fuzzed+`"},"layers":[{"digest":"`+fuzzed+`","size":2,"annotations":{"dev.cosignproject.cosign/signature":"eA=="}}]}`), []byte("{}"))
+	f.Add("application/vnd.oci.image.index.v1+json", []byte(`{"schemaVersion":2,"manifests":[{"artifactType":"`+bundleMedia+`","digest":"`+fuzzed+`","size":2},{"artifactType":"`+notationMedia+`","digest":"`+fuzzed+`","size":2}]}`), []byte("{}"))
+	type answer struct {
+		media          string
+		manifest, blob []byte
+	}
+	var now atomic.Pointer[answer]
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		a := now.Load()
+		switch {
+		case q.URL.Path == "/v2/":
+		case strings.Contains(q.URL.Path, "/blobs/"):
+			_, _ = w.Write(a.blob)
+		default:
+			w.Header().Set("Content-Type", a.media)
+			_, _ = w.Write(a.manifest)
+		}
+	}))
+	f.Cleanup(server.Close)
+	image := fuzzedImage(f, strings.TrimPrefix(server.URL, "http://"))
+	key := testregistry.NewSigner(f).PEM()
+	verifiers := []*Verifier{
+		nobody(f, Attestor{Key: key, IgnoreLog: true}), nobody(f, Attestor{Key: key, IgnoreLog: true, Format: Bundles}),
+		nobody(f, Attestor{Chain: testregistry.NewRoot(f).Certificate(), IgnoreLog: true, Format: Notation}),
+	}
+	f.Fuzz(func(t *testing.T, media string, manifest, blob []byte) {
+		now.Store(&answer{strings.Map(printable, media), manifest, blob})
+		for _, v := range verifiers {
+			if v.Signed(t.Context(), local(), image) == nil {
+				t.Fatal("it is signed")
+			}
+			if _, err := v.Attested(t.Context(), local(), image, "t"); err == nil {
+				t.Fatal("it is attested")
+			}
+		}
+	})
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r > '~' {
+		return -1
+	}
+	return r
+}
+
+// challenging answers everybody that they need a token, and notes what they ask for without one.
+type challenging struct {
+	challenge string
+	wrong     string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c *challenging) RoundTrip(q *http.Request) (*http.Response, error) {
+	if at, err := netip.ParseAddr(q.URL.Hostname()); q.URL.Scheme != "https" || err == nil && (at.Unmap().IsLoopback() || at.Unmap().IsLinkLocalUnicast() || at.IsUnspecified()) {
+		c.wrong = q.URL.String()
+	}
+	header := http.Header{}
+	if c.challenge != "" {
+		header.Set("WWW-Authenticate", c.challenge)
+	}
+	return &http.Response{StatusCode: http.StatusUnauthorized, Header: header, Body: http.NoBody, Request: q, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}, nil
+}
+
+// FuzzChallenge: a registry that asks for a token sends nobody where there is no TLS, nor to
+// addresses of this machine or its link.
+func FuzzChallenge(f *testing.F) {
+	for _, seed := range []string{
+		`Bearer realm="http://169.254.169.254/latest",service="x"`, `Bearer realm="https://127.0.0.1:6443/token",service="x",scope="y"`, `Basic realm="x"`, `Bearer realm=`, `Bearer`, ``, `Bearer realm="http://[::1]/"`,
+		`Bearer realm="https://[::ffff:127.0.0.1]/"`, `Bearer realm="https://auth.test/token"`,
+	} {
+		f.Add(seed)
+	}
+	ref, err := name.ParseReference("reg.test/app:v1")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, challenge string) {
+		c := &challenging{challenge: strings.Map(printable, challenge)}
+		_, err := remote.Head(ref, remote.WithContext(t.Context()), remote.WithTransport(confined{c, Registry{}}), remote.WithRetryBackoff(remote.Backoff{Steps: 1}),
+			remote.WithAuth(&authn.Basic{Username: "ann", Password: "secret"}))
+		if err == nil {
+			t.Fatal("there is an image")
+		}
+		if c.wrong != "" {
+			t.Fatalf("%s was asked", c.wrong)
+		}
+	})
+}
