@@ -164,6 +164,7 @@ func (v *Verifier) enveloped(l layer, e envelope, data []byte, image Image, kind
 	}
 	var s struct { // read when it is known whose it is: it may be large
 		Subject []struct {
+			Name        string            `json:"name"`
 			Digest      map[string]string `json:"digest"`
 			Annotations map[string]string `json:"annotations"`
 		} `json:"subject"`
@@ -180,6 +181,9 @@ func (v *Verifier) enveloped(l layer, e envelope, data []byte, image Image, kind
 	}
 	for _, subject := range s.Subject {
 		if subject.Digest[image.digest.Algorithm] == image.digest.Hex {
+			if err := v.bound(image, subject.Name); err != nil {
+				return Statement{}, err
+			}
 			return Statement{Type: head.PredicateType, Content: whole, Size: len(content), annotations: subject.Annotations}, nil
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kvap/kvap/internal/testregistry"
 )
@@ -125,4 +126,32 @@ func TestPredicateOfSomebody(t *testing.T) {
 			t.Errorf("%s: %.0f allocations", kind, made)
 		}
 	}
+}
+
+func TestBoundRepository(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	image := s.Push("app:v1")
+	repository, digest, _ := strings.Cut(image, "@")
+	signed := func(names string) testregistry.Layer {
+		data := fmt.Appendf(nil, `{"critical":{"identity":{"docker-reference":%q},"image":{"docker-manifest-digest":%q}}}`, names, digest)
+		return testregistry.Layer{Data: data, Annotations: map[string]string{testregistry.SignatureKey: base64.StdEncoding.EncodeToString(k.Sign(data))}}
+	}
+	attested := func(names string) testregistry.Layer {
+		return k.Envelope(testregistry.Statement, fmt.Appendf(nil, `{"_type":"https://in-toto.io/Statement/v1","predicateType":"t","subject":[{"name":%q,"digest":{"sha256":%q}}],"predicate":{}}`, names, strings.TrimPrefix(digest, "sha256:")))
+	}
+	bound, free := verifier(t, Attestor{Key: k.PEM(), Bound: true}), verifier(t, Attestor{Key: k.PEM()})
+	for names, ok := range map[string]bool{repository: true, repository + ":v1": true, image: true, s.Host + "/other": false, "": false, "x": false, "UPPER/x": false} {
+		want := "(--bind-repository)"
+		if ok {
+			want = ""
+		}
+		s.Attach(image, "sig", signed(names))
+		s.Attach(image, "att", attested(names))
+		says(t, "signed for "+names, bound.Signed(t.Context(), local(), pin(t, image)), want)
+		says(t, "signed for "+names+", which is not asked", free.Signed(t.Context(), local(), pin(t, image)), "")
+		_, err := bound.Attested(t.Context(), local(), pin(t, image), "t")
+		says(t, "attested of "+names, err, want)
+	}
+	_, err := NewVerifier(Attestor{Format: Notation, Bound: true, Chain: testregistry.NewRoot(t).Certificate()}, trusted(t), time.Now)
+	says(t, "Notary", err, "name no repository")
 }

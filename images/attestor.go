@@ -42,6 +42,9 @@ type Attestor struct {
 	// if it is empty, it is one of the Trust. IgnoreLog asks for none.
 	Log       string
 	IgnoreLog bool
+	// Bound asks that what is signed names the repository that the image is in, so that a copy with
+	// its signatures needs new ones.
+	Bound bool
 	// Stamps is the PEM of a timestamp authority: its root, perhaps with what is below. There must
 	// be a timestamp by it then, which says when the signature was made. If it is empty, a
 	// timestamp by one of the Trust says so where no log does.

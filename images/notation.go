@@ -45,8 +45,11 @@ type signedArtifact struct {
 
 // notaryStore takes the certificates of an attestor: one of them must be in the chain of who signs.
 func (v *Verifier) notaryStore(a Attestor) (err error) {
-	if a.Key != "" || a.Keyless != nil {
+	switch {
+	case a.Key != "" || a.Keyless != nil:
 		return errors.New("signatures of Notary are by certificates")
+	case a.Bound:
+		return errors.New("signatures of Notary name no repository (--bind-repository)")
 	}
 	text := a.Certificate + "\n" + a.Chain
 	if v.store, err = readCertificates(text); err != nil {

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
 )
 
 // The annotations of a layer that is a signature, or an envelope.
@@ -28,6 +30,9 @@ const (
 //	{"critical": {"image": {"docker-manifest-digest": "sha256:…"}, …}, "optional": {"team": "a"}}
 type payload struct {
 	Critical struct {
+		Identity struct {
+			Reference string `json:"docker-reference"`
+		} `json:"identity"`
 		Image struct {
 			Digest string `json:"docker-manifest-digest"`
 		} `json:"image"`
@@ -115,6 +120,9 @@ func (v *Verifier) signature(l layer, image Image) error {
 	if p.Critical.Image.Digest != image.Digest() {
 		return fmt.Errorf("it is of another image, %s", p.Critical.Image.Digest)
 	}
+	if err := v.bound(image, p.Critical.Identity.Reference); err != nil {
+		return err
+	}
 	texts := map[string]string{}
 	for key, value := range p.Optional {
 		if text, ok := value.(string); ok {
@@ -122,6 +130,18 @@ func (v *Verifier) signature(l layer, image Image) error {
 		}
 	}
 	return v.annotated(texts)
+}
+
+// bound is nil where what is signed names the repository of the image, or need not.
+func (v *Verifier) bound(image Image, names string) error {
+	if !v.attestor.Bound {
+		return nil
+	}
+	at, err := name.ParseReference(names)
+	if err != nil || at.Context().Name() != image.repository.Name() {
+		return fmt.Errorf("it is for %q, and the image is in %s (--bind-repository)", names, image.repository.Name())
+	}
+	return nil
 }
 
 // annotated is nil where what is signed has the attestor's annotations.

@@ -46,6 +46,7 @@ type webhookFlags struct {
 	local      bool
 	trust      string
 	trustPins  []string
+	bind       bool
 }
 
 func (f *webhookFlags) add(fs *pflag.FlagSet) {
@@ -61,6 +62,7 @@ func (f *webhookFlags) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
 	fs.StringVar(&f.trust, "sigstore-trusted-root", "", trustedRootHelp+", read again when it changes; that of the public Sigstore, as it was when kvap was built, by default")
+	fs.BoolVar(&f.bind, "bind-repository", false, "signatures and attestations of an image count only if they name the repository that it is in")
 	fs.StringSliceVar(&f.trustPins, "sigstore-trusted-root-digest", nil, "the hash that the trusted root must have, as sha256:…; of several, one of them. Any file is taken by default")
 	fs.BoolVar(&f.local, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 }
@@ -178,7 +180,10 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.world, err = o.options.world(config, o.namespace, false, asked); err != nil {
+	if o.world, err = world.New(config, world.Options{
+		Formats: formats, Asked: asked, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, SigstoreTrust: trust, BindRepository: o.flags.bind, RegistrySecrets: o.namespace,
+		TokenFile: apiCallToken,
+	}); err != nil {
 		return err
 	}
 	if err = o.world.Run(ctx); err != nil {

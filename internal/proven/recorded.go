@@ -73,7 +73,7 @@ func (r *Recorded) prover(image string, by interp.Attestor) (images.Image, *imag
 	if err != nil {
 		return pinned, nil, err
 	}
-	v, err := Verifier(by, r.trust, time.Now)
+	v, err := Verifier(by, r.trust, false, time.Now)
 	return pinned, v, err
 }
 

@@ -8,15 +8,17 @@ import (
 )
 
 // Verifier proves what is an attestor's. Whom it trusts beside is trust, unless the attestor has a
-// trusted root of its own.
-func Verifier(by interp.Attestor, trust *images.Trust, now func() time.Time) (*images.Verifier, error) {
+// trusted root of its own. Where it is bound, what is signed names the image's repository.
+func Verifier(by interp.Attestor, trust *images.Trust, bound bool, now func() time.Time) (*images.Verifier, error) {
 	if by.TrustedRoot != "" {
 		var err error
 		if trust, err = images.ReadTrust([]byte(by.TrustedRoot)); err != nil {
 			return nil, err
 		}
 	}
-	return images.NewVerifier(attestorOf(by), trust, now)
+	a := attestorOf(by)
+	a.Bound = bound
+	return images.NewVerifier(a, trust, now)
 }
 
 // attestorOf is an attestor as the verifier has it.

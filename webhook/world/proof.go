@@ -127,7 +127,7 @@ func (p *proofs) prover(image string, by interp.Attestor, trust *images.Trust) (
 	if err != nil {
 		return pinned, nil, err
 	}
-	v, err := proven.Verifier(by, trust, time.Now)
+	v, err := proven.Verifier(by, trust, p.world.options.BindRepository, time.Now)
 	return pinned, v, err
 }
 

@@ -84,11 +84,14 @@ func earlyRows() []row {
 			l.is("the index", l.create(rule("p", l.entry(by(keys(l.k1)))), index), pass)
 			l.is("a platform", l.create(rule("p", l.entry(by(keys(l.k1)))), platform), fail)
 		}},
-		{number: "T10", words: "copied with its signature", open: "--bind-repository, which would refuse it, is not there", run: func(l *lab) {
+		{number: "T10", words: "copied with its signature", elsewhere: "images/attestation_test.go:TestBoundRepository", run: func(l *lab) {
 			image := l.pushed("app:v1", l.k1)
 			other := l.CopyTo(image, "other")
 			l.Attach(other, "sig", l.k1.Signature(image, nil))
 			l.is("copied", l.create(rule("p", l.entry(by(keys(l.k1)))), other), pass)
+			l.proofs = proving(l.T, Options{Registries: []string{"*"}, BindRepository: true})
+			l.world.Proofs = l.proofs
+			l.is("copied, with --bind-repository", l.create(rule("p", l.entry(by(keys(l.k1)))), other), fail, "and the image is in "+l.Host+"/other")
 		}},
 		{number: "T11", words: "verifyDigest", run: func(l *lab) {
 			image := l.pushed("app:v1", l.k1)

@@ -34,6 +34,8 @@ type Options struct {
 	RegistrySecrets string
 	// LocalRegistries allows registries at addresses of this machine or its link.
 	LocalRegistries bool
+	// BindRepository asks that what is signed of an image names the repository that it is in.
+	BindRepository bool
 	// SigstoreTrust is whom signatures without keys are trusted by now; nil for the public
 	// Sigstore as it was when this was built.
 	SigstoreTrust func() *images.Trust
