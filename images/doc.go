@@ -11,6 +11,7 @@
 //	cosign attest --key k1 --type slsaprovenance …     the tag sha256-….att, a layer for
 //	                                                   each envelope
 //	cosign sign --new-bundle-format …                  a bundle that refers to the image
+//	notation sign ghcr.io/acme/web@sha256:…            an envelope that refers to the image
 //
 // What must hold:
 //   - A signature counts for the digest that its own payload names, and for no other;
@@ -27,6 +28,7 @@
 // an error are for others. It keeps nothing between calls.
 //
 // Start at attestor.go; then signature.go and attestation.go, bundle.go for the same in
-// another form, recorded.go for registries in a folder, keyless.go and trust.go for
-// certificates of some minutes, and registry.go for what is asked over the network.
+// another form, notation.go for those of Notary, recorded.go for registries in a folder,
+// keyless.go and trust.go for certificates of some minutes, timestamp.go for who says when, and
+// registry.go for what is asked over the network.
 package images
