@@ -78,10 +78,10 @@ const (
 type Verifier struct {
 	attestor    Attestor
 	hash        crypto.Hash
-	key         crypto.PublicKey // of all signatures; or nil
-	keyTime     period           // when it counts: of its certificate under a chain, too
-	chain       authority        // over the certificates beside signatures, if there is no key
-	identity    *certificateIdentity        // of a keyless attestor
+	key         crypto.PublicKey     // of all signatures; or nil
+	keyTime     period               // when it counts: of its certificate under a chain, too
+	chain       authority            // over the certificates beside signatures, if there is no key
+	identity    *certificateIdentity // of a keyless attestor
 	authorities []authority
 	logs        []*logKey
 	stampers    []stamper

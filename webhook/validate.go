@@ -51,7 +51,7 @@ func (s *Server) validate(ctx context.Context, policies []*servedPolicy, r *revi
 }
 
 // notices are what users should know of rules that admit what they ask for.
-func notices(policies []*served, verdicts [][]interp.RuleResult) (out []string) {
+func notices(policies []*servedPolicy, verdicts [][]interp.RuleResult) (out []string) {
 	for i, p := range policies {
 		for _, one := range verdicts[i] {
 			for _, text := range one.Warnings {

@@ -3,15 +3,17 @@ package main
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/internal/signers"
-	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/internal/checking"
+	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
 )
@@ -109,10 +111,10 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if err := f.errorsOnly().say(cmd, run.Found, run.Sources); err != nil {
 		return err
 	}
-	behind := run.behind(cmd.Root().DisplayName())
-	if len(run.objects)+len(run.unread())+len(run.signers()) == 0 && (!f.empty && !f.cluster && !run.needsNone() || run.found.HasErrors()) {
-		if run.found.HasErrors() {
-			return &exit{code: exitUsage}
+	behind := run.Behind(cmd.Root().DisplayName())
+	if len(run.Objects)+len(run.Unread())+len(run.Signers()) == 0 && (!f.empty && !f.cluster && !run.NeedsNone() || run.Found.HasErrors()) {
+		if run.Found.HasErrors() {
+			return exit.Usage(nil)
 		}
 		if behind != "" {
 			behind = ": " + behind
@@ -222,133 +224,7 @@ func (f *checkFlags) readCluster(cmd *cobra.Command, run *checking.Run) error {
 	return nil
 }
 
-// parse finds the native objects among the sources.
-func (run *checkRun) parse() {
-	for _, s := range run.sources {
-		if !check.MayBe(s.data) {
-			continue
-		}
-		objects, ds := check.Written(s.name, s.data)
-		run.objects, run.found = append(run.objects, objects...), append(run.found, ds...)
-	}
-}
-
-// compile converts the Kyverno-style policies for each release.
-func (run *checkRun) compile(releases []choices) {
-	if !slices.ContainsFunc(run.sources, func(s source) bool { return policy.MayHold(s.data) || !check.MayBe(s.data) }) {
-		return
-	}
-	var made []*check.Object
-	for _, c := range releases {
-		done := compileSources(run.sources, c)
-		run.found = append(run.found, done.found...)
-		run.newest = done
-		made = append(made, check.Made(done.objects, c.translate.Release)...)
-	}
-	run.objects = append(run.objects, check.Merge(made)...)
-	// what is not read is a finding of its own, and no file of which an object is checked is passed over
-	checked := map[string]bool{}
-	for _, o := range run.objects {
-		checked[o.Pos.File] = true
-	}
-	run.found = slices.DeleteFunc(run.found, func(d diag.Diagnostic) bool {
-		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && d.Line == 0 && checked[d.File]
-	})
-	run.found = run.found.Sort()
-}
-
-// unread are the policies of kinds that are not read.
-func (run *checkRun) unread() []*policy.Unread {
-	if run.newest == nil {
-		return nil
-	}
-	return run.newest.unread
-}
-
-// needsNone tells that rules are native, if only such that need no object.
-func (run *checkRun) needsNone() bool {
-	return run.newest != nil && slices.ContainsFunc(run.newest.rules, func(r *compile.Rule) bool { return report.Target(r.Target) == report.Native })
-}
-
-// behind says how many rules are not looked at, for they have no native form; "" for
-// none. command is what the program is called.
-func (run *checkRun) behind(command string) string {
-	if run.newest == nil {
-		return ""
-	}
-	n := 0
-	for _, r := range run.newest.rules {
-		if report.Target(r.Target) != report.Native {
-			n++
-		}
-	}
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return "1 rule has no native form and is not checked; " + command + " convert says why"
-	}
-	return fmt.Sprintf("%d rules have no native form and are not checked; %s convert says why", n, command)
-}
-
-// report fills the values that are rendered.
-func (run *checkRun) report() report.Check {
-	var objects []report.CheckedObject
-	for _, r := range check.Objects(run.objects, run.options) {
-		o := report.CheckedObject{Kind: r.Object.Kind(), Name: r.Object.Name(), File: r.Object.Pos.File, Line: r.Object.Pos.Line, Generated: r.Object.Generated()}
-		for _, release := range r.Releases {
-			o.Releases = append(o.Releases, release.String())
-		}
-		for _, w := range r.TypeChecking {
-			o.TypeChecking = append(o.TypeChecking, report.PredictedWarning{FieldRef: w.Field, Warning: w.Warning})
-		}
-		for _, k := range r.Cost {
-			o.Cost = append(o.Cost, report.ExpressionCost{Field: k.Field, Estimate: k.Estimate, Measured: k.Measured, Limit: k.Limit, Safe: k.SafeUpTo()})
-		}
-		for _, f := range r.Findings {
-			o.Findings = append(o.Findings, findingRow(f))
-		}
-		objects = append(objects, o)
-	}
-	objects = append(objects, run.signers()...)
-	for _, u := range run.unread() {
-		objects = append(objects, report.CheckedObject{Kind: u.Kind, Name: u.Name, File: u.Pos.File, Line: u.Pos.Line, Findings: []report.Finding{
-			{Code: u.Code, Severity: diag.Warning, File: u.Pos.File, Line: u.Pos.Line, Column: u.Pos.Col, Message: u.Reason},
-		}})
-	}
-	return report.NewCheck(objects)
-}
-
-// signers are the policies that verify images, with what is wrong with who must have signed.
-func (run *checkRun) signers() (out []report.CheckedObject) {
-	if run.newest == nil || len(run.options.Parts) > 0 && !slices.Contains(run.options.Parts, check.Lint) {
-		return nil
-	}
-	for _, p := range run.newest.policies {
-		if !signers.Verifies(p) {
-			continue
-		}
-		o := report.CheckedObject{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line}
-		for _, d := range signers.Check(p, time.Now()) {
-			o.Findings = append(o.Findings, report.Finding{Code: d.Code, Severity: d.Severity, Field: d.Path, File: d.File, Line: d.Line, Column: d.Col, Message: d.Message})
-		}
-		out = append(out, o)
-	}
-	return out
-}
-
-func findingRow(f check.Finding) report.Finding {
-	row := report.Finding{
-		Code: f.Code, Severity: f.Severity, Field: f.Field, File: f.File, Line: f.Line, Column: f.Pos.Col, Message: f.Message,
-		Known: f.Known, Expression: f.Expression, ExpressionLine: f.ExprLine, ExpressionColumn: f.ExprCol,
-	}
-	if f.Release != 0 {
-		row.Release = f.Release.String()
-	}
-	return row
-}
-
-func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checkRun) error {
+func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checking.Run) error {
 	out := cmd.OutOrStdout()
 	switch f.output {
 	case "json":

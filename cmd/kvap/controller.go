@@ -224,6 +224,8 @@ func addWebhook(fs *pflag.FlagSet, f *incluster.Webhook) {
 	fs.StringSliceVar(&f.ExcludeGroups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.Services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
 	fs.StringSliceVar(&f.Registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
-	fs.StringVar(&f.TrustFile, "sigstore-trusted-root", "", trustedRootHelp+", read when kvap starts; that of the public Sigstore, as it was when kvap was built, by default")
+	fs.StringVar(&f.TrustFile, "sigstore-trusted-root", "", trustedRootHelp+", read again when it changes; that of the public Sigstore, as it was when kvap was built, by default")
+	fs.StringSliceVar(&f.TrustDigests, "sigstore-trusted-root-digest", nil, "the hash that the trusted root must have, as sha256:…; of several, one of them. Any file is taken by default")
+	fs.BoolVar(&f.BindRepository, "bind-repository", false, "signatures and attestations of an image count only if they name the repository that it is in")
 	fs.BoolVar(&f.LocalRegistries, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 }

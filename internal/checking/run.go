@@ -3,6 +3,7 @@ package checking
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/compile"
@@ -10,6 +11,7 @@ import (
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/internal/signers"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 )
@@ -120,7 +122,25 @@ func (run *Run) Report() report.Check {
 			{Code: u.Code, Severity: diag.Warning, File: u.Pos.File, Line: u.Pos.Line, Column: u.Pos.Col, Message: u.Reason},
 		}})
 	}
-	return report.NewCheck(objects)
+	return report.NewCheck(append(objects, run.Signers()...))
+}
+
+// Signers are the policies that verify images, with what is wrong with who must have signed.
+func (run *Run) Signers() (out []report.CheckedObject) {
+	if run.newest == nil || len(run.Options.Parts) > 0 && !slices.Contains(run.Options.Parts, check.Lint) {
+		return nil
+	}
+	for _, p := range run.newest.Policies {
+		if !signers.Verifies(p) {
+			continue
+		}
+		o := report.CheckedObject{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line}
+		for _, d := range signers.Check(p, time.Now()) {
+			o.Findings = append(o.Findings, report.Finding{Code: d.Code, Severity: d.Severity, Field: d.Path, File: d.File, Line: d.Line, Column: d.Col, Message: d.Message})
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 func findingRow(f check.Finding) report.Finding {

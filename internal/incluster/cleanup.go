@@ -58,7 +58,7 @@ func (o Options) cleaning(config *rest.Config, served interp.World, log logr.Log
 		if served != nil {
 			return served, nil
 		}
-		return Webhook{Services: o.Webhook.Services}.world(config, "", true, nil)
+		return Webhook{Services: o.Webhook.Services}.world(config, "", true, nil, log)
 	})
 	c := o.Controller
 	options := cleanup.Options{

@@ -27,98 +27,6 @@ import (
 	"github.com/kvap/kvap/webhook/world"
 )
 
-// apiCallToken is the file with the token that services are asked with.
-const apiCallToken = "/var/run/secrets/kvap/apicall/token"
-
-// webhookFlags are the flags of the embedded webhook as the user gave them.
-type webhookFlags struct {
-	address    string
-	service    string
-	url        string
-	certs      string
-	validity   time.Duration
-	owner      string
-	clientCA   string
-	clients    []string
-	groups     []string
-	services   []string
-	registries []string
-	local      bool
-	trust      string
-	trustPins  []string
-	bind       bool
-}
-
-func (f *webhookFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.address, "webhook-address", "0", "where the webhook listens that serves rules without a native form, for instance :9443; 0 for nowhere")
-	fs.StringVar(&f.service, "webhook-service", "", "the service of the webhook, as name or namespace/name; port 443")
-	fs.StringVar(&f.url, "webhook-url", "", "where the API server finds the webhook, in place of a service: https://HOST:PORT")
-	fs.StringVar(&f.certs, "webhook-certs", "", "a folder with tls.crt, tls.key and ca.crt, as cert-manager writes it, in place of kvap's own authority")
-	fs.DurationVar(&f.validity, "webhook-certs-validity", 365*24*time.Hour, "how long kvap's own authority is valid; certificates are for a quarter of it, and all are renewed in time")
-	fs.StringVar(&f.owner, "webhook-owner", "", "a ClusterRole: when it is deleted, as kvap is uninstalled, the webhook configurations go with it")
-	fs.StringVar(&f.clientCA, "webhook-client-ca", "", "a file with who signs the client certificate of the API server; who shows none is not answered. None is asked for by default")
-	fs.StringSliceVar(&f.clients, "webhook-client-names", nil, "the names that such a certificate may have; any by default")
-	fs.StringSliceVar(&f.groups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
-	fs.StringSliceVar(&f.services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
-	fs.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
-	fs.StringVar(&f.trust, "sigstore-trusted-root", "", trustedRootHelp+", read again when it changes; that of the public Sigstore, as it was when kvap was built, by default")
-	fs.BoolVar(&f.bind, "bind-repository", false, "signatures and attestations of an image count only if they name the repository that it is in")
-	fs.StringSliceVar(&f.trustPins, "sigstore-trusted-root-digest", nil, "the hash that the trusted root must have, as sha256:…; of several, one of them. Any file is taken by default")
-	fs.BoolVar(&f.local, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
-}
-
-// check tells what is wrong with the flags.
-func (f *webhookFlags) check() error {
-	switch {
-	case !f.enabled():
-		return nil
-	case len(f.clients) > 0 && f.clientCA == "":
-		return errors.New("--webhook-client-names needs --webhook-client-ca")
-	case (f.service == "") == (f.url == ""):
-		return errors.New("--webhook-address needs --webhook-service or --webhook-url, so that the API server finds the webhook")
-	case f.validity != 0 && f.validity < certs.MinValidity:
-		return fmt.Errorf("--webhook-certs-validity %v: want %v at least", f.validity, certs.MinValidity)
-	case f.url != "":
-		to, err := url.Parse(f.url)
-		if err != nil || to.Scheme != "https" || to.Host == "" || to.Path != "" && to.Path != "/" {
-			return fmt.Errorf("--webhook-url %s: want https://HOST:PORT", f.url)
-		}
-	}
-	return nil
-}
-
-func (f *webhookFlags) enabled() bool { return f.address != "" && f.address != "0" }
-
-// names are what the API server calls the webhook by.
-func (f *webhookFlags) names(namespace string) certs.Names {
-	if f.url == "" {
-		in, name := f.serviceIn(namespace)
-		full := name + "." + in + ".svc"
-		return certs.Names{DNS: []string{full, full + ".cluster.local", name + "." + in}}
-	}
-	to, _ := url.Parse(f.url) // checked
-	if ip := net.ParseIP(to.Hostname()); ip != nil {
-		return certs.Names{IPs: []net.IP{ip}}
-	}
-	return certs.Names{DNS: []string{to.Hostname()}}
-}
-
-func (f *webhookFlags) serviceIn(namespace string) (in, name string) {
-	in, name, found := strings.Cut(f.service, "/")
-	if !found {
-		return namespace, f.service
-	}
-	return in, name
-}
-
-// A certificateSource is what the webhook shows, and what to trust it by.
-type certificateSource interface {
-	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	Bundle() []byte
-	Changed() <-chan struct{}
-	Ready() error
-}
-
 // A fallback is the embedded webhook as the controller sees it.
 type fallback struct {
 	options   Webhook
@@ -168,22 +76,11 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, namespace
 
 // build makes the parts of the webhook, of which the server is the last.
 func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
-	formats, err := builtinFormats()
-	if err != nil {
-		return err
-	}
-	trust, err := imageTrust(o.flags.trust, o.flags.trustPins, o.log)
-	if err != nil {
-		return err
-	}
 	asked, err := imageMetrics()
 	if err != nil {
 		return err
 	}
-	if o.world, err = world.New(config, world.Options{
-		Formats: formats, Asked: asked, Services: o.flags.services, Registries: o.flags.registries, LocalRegistries: o.flags.local, SigstoreTrust: trust, BindRepository: o.flags.bind, RegistrySecrets: o.namespace,
-		TokenFile: apiCallToken,
-	}); err != nil {
+	if o.world, err = o.options.world(config, o.namespace, false, asked, o.log); err != nil {
 		return err
 	}
 	if err = o.world.Run(ctx); err != nil {

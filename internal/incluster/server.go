@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/controller"
-	"github.com/kvap/kvap/internal/proven"
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/webhook/certs"
 	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/world"
@@ -37,6 +37,8 @@ type Webhook struct {
 	Registries      []string      // that rules may ask for images
 	LocalRegistries bool          // also those of this machine
 	TrustFile       string        // whom keyless signatures are trusted by; "" for the public Sigstore
+	TrustDigests    []string      // the hashes, one of which the file must have; none for any file
+	BindRepository  bool          // signatures count only if they name the repository of the image
 }
 
 // Check tells what is wrong with the options, by the flags that say so.
@@ -60,19 +62,46 @@ func (o Webhook) Check() error {
 const apiCallToken = "/var/run/secrets/kvap/apicall/token"
 
 // world is what rules look up; live where the API server is asked each time.
-func (o Webhook) world(config *rest.Config, namespace string, live bool, asked func(world.Asked)) (*world.World, error) {
+func (o Webhook) world(config *rest.Config, namespace string, live bool, asked func(world.Asked), log logr.Logger) (*world.World, error) {
 	formats, err := builtinFormats()
 	if err != nil {
 		return nil, err
 	}
-	trust, err := proven.ReadTrust(o.TrustFile)
+	trust, err := o.trust(log)
 	if err != nil {
 		return nil, err
 	}
 	return world.New(config, world.Options{
 		Formats: formats, Asked: asked, Services: o.Services, TokenFile: apiCallToken, Live: live,
-		Registries: o.Registries, LocalRegistries: o.LocalRegistries, SigstoreTrust: trust, RegistrySecrets: namespace,
+		Registries: o.Registries, LocalRegistries: o.LocalRegistries, SigstoreTrust: trust, BindRepository: o.BindRepository, RegistrySecrets: namespace,
 	})
+}
+
+// trust is whom keyless signatures are trusted by: a file is read again when it changes. It
+// is nil for the public Sigstore.
+func (o Webhook) trust(log logr.Logger) (func() *images.Trust, error) {
+	if o.TrustFile == "" {
+		if len(o.TrustDigests) > 0 {
+			return nil, errors.New("--sigstore-trusted-root-digest needs --sigstore-trusted-root")
+		}
+		return nil, nil
+	}
+	count, err := trustMetrics()
+	if err != nil {
+		return nil, err
+	}
+	trust, err := images.OpenTrust(o.TrustFile, o.TrustDigests, func(err error) {
+		count(err)
+		if err != nil {
+			log.Error(err, "The trusted root of images is not taken. The one before stays in force.", "file", o.TrustFile)
+			return
+		}
+		log.Info("read the trusted root of images", "file", o.TrustFile)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("--sigstore-trusted-root: %w", err)
+	}
+	return trust.Trust, nil
 }
 
 // Run runs the controller, with the webhook beside it if one is wanted. Both end
@@ -81,7 +110,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	c := o.Controller
 	if !o.Webhook.Enabled() {
 		if c.Reports != "" {
-			live, err := o.Webhook.world(config, c.Namespace, true, nil)
+			live, err := o.Webhook.world(config, c.Namespace, true, nil, log)
 			if err != nil {
 				return err
 			}
