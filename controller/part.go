@@ -42,8 +42,12 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 		return nil
 	}
 	common := p.Spec.DeepCopy()
-	// A guard counts: what it says, the validations and the other conditions need not say again.
 	common.Validations, common.Variables, common.AuditAnnotations = nil, nil, nil
+	if len(source.Members) > 1 { // else it may say what the validations do not say again
+		common.MatchConditions = slices.DeleteFunc(common.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool {
+			return c.Name == source.Guard
+		})
+	}
 	shared, named := asJSON(common)+asJSON(bound), namesOf(p.Spec.Variables)
 	for _, m := range source.Members {
 		out[m.Policy+"/"+m.Rule] = shared

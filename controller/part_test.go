@@ -38,7 +38,7 @@ func TestParts(t *testing.T) {
 		same   []string
 	}{
 		"nothing":                       {func(*nativePolicy, *nativeBinding) {}, []string{"p/a", "q/b"}},
-		"the guard":                     {func(p *nativePolicy, _ *nativeBinding) { p.Spec.MatchConditions[0].Expression = "a" }, nil},
+		"the guard":                     {func(p *nativePolicy, _ *nativeBinding) { p.Spec.MatchConditions[0].Expression = "a" }, []string{"p/a", "q/b"}},
 		"another's expression":          {func(p *nativePolicy, _ *nativeBinding) { p.Spec.Validations[1].Expression = "false" }, []string{"p/a"}},
 		"another's variable":            {func(p *nativePolicy, _ *nativeBinding) { p.Spec.Variables[2].Expression = "3" }, []string{"p/a"}},
 		"a variable behind a variable":  {func(p *nativePolicy, _ *nativeBinding) { p.Spec.Variables[0].Expression = "3" }, []string{"q/b"}},
@@ -54,7 +54,7 @@ func TestParts(t *testing.T) {
 				Members: []vap.TranslatedMember{{Policy: "q", Rule: "b"}}, Validations: []vap.TranslatedExpression{{}}, Guard: "guard",
 			})
 			p.Spec.Validations, p.Spec.Variables = p.Spec.Validations[1:2], p.Spec.Variables[2:]
-		}, []string{"q/b"}},
+		}, nil}, // alone, it is judged by the guard too
 	} {
 		p, b := packed()
 		tt.change(p, b)
@@ -62,6 +62,17 @@ func TestParts(t *testing.T) {
 		if same := slices.Sorted(maps.Keys(got)); !slices.Equal(same, tt.same) {
 			t.Errorf("%s: the same are %v, want %v", name, same, tt.same)
 		}
+	}
+	alone := func(guard string) parts {
+		p, b := packed()
+		p.Annotations[vap.TranslationAnnotation] = asJSON(vap.Translation{
+			Members: []vap.TranslatedMember{{Policy: "q", Rule: "b"}}, Validations: []vap.TranslatedExpression{{}}, Guard: "guard",
+		})
+		p.Spec.MatchConditions[0].Expression, p.Spec.Validations = guard, []admissionregistrationv1.Validation{{Expression: "false"}}
+		return partsOf(p, []client.Object{b})
+	}
+	if was, now := alone("a"), alone("b"); was["q/b"] == "" || was["q/b"] == now["q/b"] {
+		t.Errorf("a rule that its guard says all of is the same behind another: %v, %v", was, now)
 	}
 	p, _ := packed()
 	if unbound := partsOf(p, nil); len(unbound) > 0 {
