@@ -228,19 +228,11 @@ func (v *Verifier) signedByBundle(ctx context.Context, r Registry, image Image) 
 	if err != nil {
 		return err
 	}
-	var why []error
-	for _, l := range layers {
+	return anyCounts(layers, "bundle of "+image.String(), func(l layer) error {
 		s, err := v.bundled(l, image, "")
-		if err == nil {
-			err = v.annotated(s.annotations)
-		}
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, ErrUnreachable):
+		if err != nil {
 			return err
 		}
-		why = append(why, err)
-	}
-	return fmt.Errorf("no bundle of %s is by this attestor: %w", image, joined(why))
+		return v.annotated(s.annotations)
+	})
 }

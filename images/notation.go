@@ -97,18 +97,7 @@ func (v *Verifier) notarizedAt(ctx context.Context, r Registry, at name.Reposito
 	case err != nil:
 		return fmt.Errorf("what refers to %s: %w", what, err)
 	}
-	var why []error
-	for _, l := range layers {
-		err := v.notarized(l, target)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, ErrUnreachable):
-			return err
-		}
-		why = append(why, err)
-	}
-	return fmt.Errorf("no signature of %s is by this attestor: %w", what, joined(why))
+	return anyCounts(layers, "signature of "+what.String(), func(l layer) error { return v.notarized(l, target) })
 }
 
 func (v *Verifier) notarized(l layer, target v1.Descriptor) error {

@@ -68,9 +68,15 @@ func (v *Verifier) signedByLayer(ctx context.Context, r Registry, image Image) e
 	if err != nil {
 		return err
 	}
+	return anyCounts(layers, "signature of "+image.String(), func(l layer) error { return v.signature(l, image) })
+}
+
+// anyCounts is nil if one of some layers counts; else it is why none of them does. A registry
+// that does not answer leaves that open.
+func anyCounts(layers []layer, what string, counts func(l layer) error) error {
 	var why []error
 	for _, l := range layers {
-		err := v.signature(l, image)
+		err := counts(l)
 		switch {
 		case err == nil:
 			return nil
@@ -79,7 +85,7 @@ func (v *Verifier) signedByLayer(ctx context.Context, r Registry, image Image) e
 		}
 		why = append(why, err)
 	}
-	return fmt.Errorf("no signature of %s is by this attestor: %w", image, joined(why))
+	return fmt.Errorf("no %s is by this attestor: %w", what, joined(why))
 }
 
 // layers are those beside an image.

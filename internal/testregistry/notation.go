@@ -2,7 +2,6 @@ package testregistry
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -28,23 +27,10 @@ const (
 // NewLeaf has a certificate for signing code by an authority, or, if that is nil, by itself.
 func NewLeaf(t testing.TB, by *Authority, from, until time.Time, more ...pkix.Extension) *Authority {
 	t.Helper()
-	out := &Authority{Signer: NewSigner(t)}
-	template := &x509.Certificate{
+	return certified(t, by, &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "signs", Organization: []string{"acme"}, Country: []string{"DE"}, Province: []string{"x"}},
 		NotBefore: from, NotAfter: until, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}, ExtraExtensions: more,
-	}
-	parent, key := template, out.key
-	if by != nil {
-		parent, key = by.certificate, by.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, out.key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out.certificate, err = x509.ParseCertificate(der); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	})
 }
 
 // A Notarization is how a signature of Notary is made. What is empty is as it should be.

@@ -158,12 +158,17 @@ type Authority struct {
 // an hour ago.
 func NewAuthority(t testing.TB, by *Authority, life time.Duration) *Authority {
 	t.Helper()
-	out := &Authority{Signer: NewSigner(t)}
-	template := &x509.Certificate{
+	return certified(t, by, &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: fmt.Sprint(time.Now().UnixNano())},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(life), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
-	}
+	})
+}
+
+// certified is a signer with a certificate by an authority, or, if that is nil, by itself.
+func certified(t testing.TB, by *Authority, template *x509.Certificate) *Authority {
+	t.Helper()
+	out := &Authority{Signer: NewSigner(t)}
 	parent, key := template, out.key
 	if by != nil {
 		parent, key = by.certificate, by.key
