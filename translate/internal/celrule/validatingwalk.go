@@ -18,7 +18,7 @@ type ValidatingWalk struct {
 	Policy   *policy.Validating
 	Opts     *api.Options
 	Draft    *vap.Draft
-	Written  vap.Draft  // for the API server's compiler, as in nativeParts
+	Written  vap.Draft  // for the API server's compiler
 	Guard    []cel.Bool // conditions that only a validation can ask
 	excepted validatingExceptions
 	Notes    *diag.List

@@ -11,7 +11,7 @@
 // what those before it made. What the API server would refuse when it runs is known from the
 // schema and never reaches a cluster.
 //
-// Start at mutaterule.go; mergepatch.go reads a merge and mergeapply.go and patchops.go write
-// it, jsonpatch.go is patchesJson6902, mutateloop.go foreach, repeatable.go whether a policy
+// Start at rules.go; mergepatch.go reads a merge and mergeapply.go and patchops.go write
+// it, jsonpatch.go is patchesJson6902, loop.go foreach, repeatable.go whether a policy
 // may run twice.
 package mutate

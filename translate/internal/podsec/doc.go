@@ -10,5 +10,5 @@
 // What must hold: the checks are those of k8s.io/pod-security-admission in the version that
 // the rule names; a property test holds them together.
 //
-// Start at podsecurity.go; podcheck.go has the checks, podexclude.go the exclusions.
+// Start at podsecurity.go; check.go has the checks, exclude.go the exclusions.
 package podsec

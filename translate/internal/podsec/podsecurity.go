@@ -22,7 +22,7 @@ import (
 // Holds is: the object passes the Pod Security Standards at the rule's level,
 // apart from what the rule and its exceptions exclude. The names of the controls
 // that it violates are a variable: the message tells them, and the rule holds
-// where there are none. podcheck.go has the checks.
+// where there are none. check.go has the checks.
 func Holds(l *read.Lowering, p *policy.PodSecurity) cel.Bool {
 	if l.Object.Form != read.PlaceForm { // a deletion
 		return cel.True()

@@ -9,7 +9,7 @@
 // or why the rule has no native form.
 //
 // What must hold: one walk decides and builds. A construct without a native form panics with
-// a read.Refusal, which refusalOf makes the rule's reason. An update of an object that
+// a read.Refusal, which RefusalOf makes the rule's reason. An update of an object that
 // violated before is excused as Kyverno excuses it (existing.go).
 //
 // Start at lower.go, which drives the walk; foreach.go is the loop, message.go the message.
