@@ -56,7 +56,9 @@ func IsTotal(l *read.Lowering, b cel.Bool) bool {
 func Simplified(l *read.Lowering, t native.Truth, e read.Environment) native.Truth {
 	around := surroundings(l, e)
 	t.Expr = t.Expr.SimplifyIn(around)
-	t.Errs = t.Errs && !t.Expr.IsTotal(around)
+	if t.Errs = t.Errs && !t.Expr.IsTotal(around); !t.Errs {
+		t.Expr = t.Expr.Counted()
+	}
 	return t
 }
 

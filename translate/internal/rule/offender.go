@@ -18,7 +18,11 @@ func nameOffenders(l *read.Lowering, u *pack.Unit) {
 	if !ok || u.Holds.Errs || !namedElements(l, list) {
 		return
 	}
-	bad := list.Macro(cel.MacroFilter, x, cel.Not(body).Simplify().Value).Macro(cel.MacroMap, x, x.Field("name"))
+	fails := cel.Not(body).Simplify()
+	if search := body.Violation(nil).Simplify(); negations(search) < negations(fails) {
+		fails = search
+	}
+	bad := list.Macro(cel.MacroFilter, x, fails.Value).Macro(cel.MacroMap, x, x.Field("name"))
 	binder := x.String()
 	names := read.Let(l, "bad"+strings.ToUpper(binder[:1])+binder[1:]+"s", bad)
 	u.Holds.Expr = names.Size().Eq(cel.Int(0))
@@ -29,6 +33,9 @@ func nameOffenders(l *read.Lowering, u *pack.Unit) {
 	m := text.Plus(names.Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
 	u.Message.Expr = &m
 }
+
+// negations is how often a condition says not.
+func negations(b cel.Bool) int { return strings.Count(b.String(), "!") }
 
 // namedElements tells that the elements of a list, or of the variable for joined
 // lists, always have a name.
