@@ -127,6 +127,16 @@ func (s *Scope) Quantify(q Quantifier, list Value, hint string, body func(Value)
 	return q.Of(list, x, p)
 }
 
+// AsksKeys is b with has(name) for each question whether a name is among the keys of m.
+func (b Bool) AsksKeys(m Value, has func(name string) Bool) Bool {
+	return b.Rewrite(func(v Value) Value {
+		if v.n.operator() == In && v.n.args[0].op == opString && equal(v.n.args[1], m.n) {
+			return has(v.n.args[0].lit.(string)).Value
+		}
+		return v
+	}).AsBool()
+}
+
 // equalTo is the literal that b compares the identifier x with, if b is nothing but
 // that comparison, with the operator.
 func (b Bool) equalTo(x Value, operator Operator) (Value, bool) {

@@ -49,7 +49,16 @@ func (s Entries) of(key cel.Value) Operand {
 // Quantify implements Sequence.
 func (s Entries) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
 	src := s.source(Reads(l, s.V, strict || s.Given))
-	return l.Binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return l.perLoop(k, func() cel.Bool { return body(s.of(k)) }) })
+	asked := l.Binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return l.perLoop(k, func() cel.Bool { return body(s.of(k)) }) })
+	if s.V.Kind() != schema.Object {
+		return asked
+	}
+	return asked.AsksKeys(src, func(name string) cel.Bool {
+		if _, known := s.V.Typ.Fields[name]; known && cel.Equal(src, Dyn(s.V.Expr)) {
+			return s.V.Expr.Has(name)
+		}
+		return src.Has(name)
+	})
 }
 
 // Count implements Sequence.
