@@ -51,11 +51,8 @@ func thereFor(op MemberOperator, list read.Sequence) cel.Bool {
 
 // asList makes the key a sequence where it is a list.
 func asList(key read.Operand) read.Operand {
-	switch {
-	case key.Form == read.PlaceForm && key.V.Kind() == schema.List && !key.V.Never:
+	if key.Form == read.PlaceForm && key.V.Kind() == schema.List && !key.V.Never {
 		return read.SequenceOf(read.StrictList{ListOf: read.ListOf{V: key.V, Hint: read.Hint(key.V)}})
-	case key.Form == read.MultiForm:
-		return read.SequenceOf(everyPart(key))
 	}
 	return key
 }
@@ -120,15 +117,6 @@ func hasNull(s set) cel.Bool {
 		return cel.Lit(slices.ContainsFunc(s.list.Multi, func(item read.Operand) bool { return hasNull(s.of(item)).IsTrue() }))
 	}
 	return cel.False()
-}
-
-// everyPart is a multi-select list as a list key, in which what is missing is null.
-func everyPart(j read.Operand) read.Sequence {
-	out := make(read.Concat, len(j.Multi))
-	for i, part := range j.Multi {
-		out[i] = read.Single{J: part}
-	}
-	return out
 }
 
 func literalMembers(op MemberOperator, keys []any, s set) cel.Bool {

@@ -115,7 +115,7 @@ func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering,
 			return cel.And(there, query.Knowing(l, there, func(l *read.Lowering) cel.Bool { return cel.Not(positive(l, read.ValueOf(x, t))) }))
 		},
 		Sequence: func(s read.Sequence) cel.Bool {
-			return cel.Not(positive(l, read.SequenceOf(read.PresentSequence{Sequence: s})))
+			return cel.Not(positive(l, read.SequenceOf(s).Settled()))
 		},
 		Neutral: compare.NeutralsOf(value),
 	})

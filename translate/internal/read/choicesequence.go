@@ -130,3 +130,8 @@ type PresentSequence struct{ Sequence }
 
 // Null implements Sequence.
 func (PresentSequence) Null() cel.Bool { return cel.False() }
+
+// List implements Sequence.
+func (s PresentSequence) List(l *Lowering, _ bool) (cel.Value, bool) {
+	return s.Sequence.List(l, false)
+}

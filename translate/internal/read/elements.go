@@ -49,8 +49,24 @@ func nonNullItems(s ListOf) Sequence {
 // Hint is the last field on the way to a value, to name its elements after.
 func Hint(v Place) string { return v.Expr.LastField() }
 
-// selection is a multi-select list as a sequence; its nulls count as elements
-// only until the first projection, and no reader of sequences sees them.
+// everyPart is a multi-select list as a value, in which what is missing is null.
+func everyPart(j Operand) Sequence {
+	out := make(Concat, len(j.Multi))
+	for i, part := range j.Multi {
+		out[i] = Single{part.Over(listOrNull)}
+	}
+	return out
+}
+
+// listOrNull is a list with null apart, which a projection of what is missing is.
+func listOrNull(j Operand) Operand {
+	if j.Form != SequenceForm {
+		return j
+	}
+	return Choice(cel.Not(j.S.Null()), j.Settled(), LitOf(nil))
+}
+
+// selection is a multi-select list as a projection goes through it, which drops nulls.
 func selection(l *Lowering, j Operand) Sequence {
 	var out Concat
 	for _, part := range j.Multi {

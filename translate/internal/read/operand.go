@@ -120,8 +120,11 @@ func (j Operand) Over(f func(Operand) Operand) Operand {
 
 // Settled is j inside a context where it is known to be found.
 func (j Operand) Settled() Operand {
-	if j.Form == PlaceForm {
+	switch j.Form {
+	case PlaceForm:
 		j.V = j.V.Settled()
+	case SequenceForm:
+		j.S = PresentSequence{j.S}
 	}
 	return j
 }
@@ -242,7 +245,7 @@ func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	case SequenceForm:
 		return j.S.List(l, true)
 	case MultiForm:
-		return selection(l, j).List(l, false)
+		return everyPart(j).List(l, false)
 	case ChoiceForm:
 		var a, b cel.Value
 		var ok, ok2 bool

@@ -213,11 +213,7 @@ func (s Single) Quantify(_ *Lowering, _ cel.Quantifier, _ bool, body func(Operan
 func (s Single) Count(*Lowering, bool) cel.Value { return cel.Int(1) }
 
 // List implements Sequence.
-func (s Single) List(l *Lowering, strict bool) (cel.Value, bool) {
-	if s.J.Form == SequenceForm { // null where it is missing, and no error
-		v, ok := s.J.S.List(l, strict)
-		return cel.List(v), ok
-	}
+func (s Single) List(l *Lowering, _ bool) (cel.Value, bool) {
 	v, ok := Expr(l, s.J)
 	return cel.List(v), ok
 }
