@@ -60,7 +60,7 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], nodeName: a, schedulerName: b}, {containers: [], nodeName: ""}]`},
 		{"a field after an old field, and no key", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{operator: LessThan, value: "{{ (request.oldObject.spec.nodeName) && (request.object.spec.schedulerName) }}"}]}}}`,
 			`[{containers: [], nodeName: a}, {containers: []}, {containers: [], schedulerName: b}]`},
-		{"a field after a number or nothing, and no key", "v1", "Pod", `preconditions: {any: [{operator: GreaterThan, value: "{{ (request.object.spec.priority || '') && (request.object.spec.nodeName) }}"}]}, validate: {allowExistingViolations: false, deny: {}}`,
+		{"a field after a number or nothing, and no key", "v1", "Pod", `preconditions: {any: [{operator: Equals, value: "{{ (request.object.spec.priority || '') && (request.object.spec.nodeName) }}"}]}, validate: {allowExistingViolations: false, deny: {}}`,
 			`[{containers: []}, {containers: [], priority: 1}, {containers: [], priority: 1, nodeName: a}, {containers: [], nodeName: a}]`},
 		{"a field after a field, among words", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: a, operator: AnyIn, value: "{{ request.object.spec.nodeName && request.object.spec.containers }}"}]}}}`,
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [{name: a}], nodeName: ""}]`},
@@ -74,9 +74,9 @@ func TestGapsAgree(t *testing.T) {
 			`[{}, {a: a}, {b: a}, {b: null}, {a: a, b: null}, {a: null, b: null}, {a: null, b: a}, {a: b, b: a}]`},
 		{"a default in a text", "v1", "Pod", "context: [{name: v, variable: {jmesPath: request.object.spec.nodeName, default: 'a{{ request.object.spec.schedulerName }}'}}], validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: '{{ v }}', operator: Equals, value: aa}]}}}",
 			`[{containers: []}, {containers: [], nodeName: aa}, {containers: [], nodeName: b}, {containers: [], schedulerName: a}, {containers: [], nodeName: b, schedulerName: a}, {containers: [], nodeName: aa, schedulerName: b}]`},
-		{"keys in no order", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.nodeSelector) }}", operator: LessThan, value: a}]}}}`,
+		{"keys in no order", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.nodeSelector) }}", operator: LessThan, value: 5}]}}}`,
 			`[{containers: []}, {containers: [], nodeSelector: {a: b}}, {containers: [], nodeSelector: {}}]`},
-		{"keys of a value, in no order", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.m) }}", operator: LessThan, value: a}]}}}`,
+		{"keys of a value, in no order", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.m) }}", operator: LessThan, value: 5}]}}}`,
 			`[{}, {m: {a: b}}, {m: {}}, {m: null}, {m: a}, {m: [a]}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })

@@ -14,13 +14,13 @@ import (
 
 // Order is GreaterThan and its kin.
 func Order(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bool {
-	if isTruth(key) && value.Form != read.LitForm || isTruth(value) && key.Form != read.LitForm { // an error, if a query of the request gives it
-		panic(noOrder(l, key, value))
-	}
 	if value.Form != read.LitForm {
 		return orderVariable(l, op, key, value)
 	}
 	want := value.Lit
+	if hasNoOrder(want) {
+		panic(noOrder(l, key, value))
+	}
 	return read.Holds(l, key, true, read.Pred{
 		Lit:   func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, v, want)) },
 		Value: func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op, x, t, want) },
@@ -31,10 +31,13 @@ func Order(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bo
 	})
 }
 
-// isTruth tells of true and false.
-func isTruth(j read.Operand) bool {
-	_, is := j.Lit.(bool)
-	return j.Form == read.LitForm && is
+// hasNoOrder tells of a literal that comes before and after nothing: which is false of the
+// policy's own, and an error if the request gives it, as its operation.
+func hasNoOrder(lit any) bool {
+	text, isText := lit.(string)
+	_, isBool := lit.(bool)
+	_, err := semver.Parse(text)
+	return isBool || isText && err != nil && scalar.ReadsOf(text, false) == scalar.AsText
 }
 
 func orderLiteral(l *read.Lowering, op scalar.Relation, x cel.Value, t *schema.Type, want any) cel.Bool {
@@ -79,9 +82,6 @@ func orderString(l *read.Lowering, op scalar.Relation, x cel.Value, t *schema.Ty
 	case string:
 		if read.ReadsOf(w, t) != scalar.AsText {
 			return read.Measured(x, t, op, w)
-		}
-		if _, err := semver.Parse(w); err != nil {
-			return cel.False()
 		}
 		if !l.Release.Has("semver") {
 			panic(l.Refuse(diag.NeedsNewer, "comparing versions needs Kubernetes 1.34"))

@@ -20,7 +20,7 @@ func orderVariable(l *read.Lowering, op scalar.Relation, key, value read.Operand
 		return cel.CondBool(key.C, then, els)
 	case key.Form == read.LitForm && key.Lit == nil:
 		return cel.False()
-	case key.Form == read.LitForm:
+	case key.Form == read.LitForm && !hasNoOrder(key.Lit):
 		return read.Holds(l, value, true, read.Pred{
 			Lit:      func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, key.Lit, v)) },
 			Value:    func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op.Mirrored(), x, t, key.Lit) },
@@ -47,11 +47,11 @@ func orderVariable(l *read.Lowering, op scalar.Relation, key, value read.Operand
 }
 
 // noOrder refuses a comparison that the webhook has to judge: by what a text of the
-// configuration is at the time, or as an error.
+// configuration is at the time, or as false or an error.
 func noOrder(l *read.Lowering, key, value read.Operand) read.Refusal {
 	if key.Some(read.IsConfigured) || value.Some(read.IsConfigured) {
 		return l.Unsupported("the order of a value and a text of the cluster's configuration, which may be a number, a quantity or a duration,")
 	}
-	return l.Refuse(diag.NoExpression, "two values of the request have no order unless both are numbers, quantities or durations by the schema; "+
-		"this comparison is an error (deviation 15; to_number() makes a number of a text), or its order is only known at run time")
+	return l.Refuse(diag.NoExpression, "values have no order unless both are numbers, quantities or durations, by the schema or the policy's own text; "+
+		"this comparison is false or an error (deviation 15; to_number() makes a number of a text), or its order is only known at run time")
 }
