@@ -142,6 +142,9 @@ func TestRequestsAreValid(t *testing.T) {
 				if object != nil && r.Operation != "CONNECT" && !g.fits(object, r.Kind) {
 					t.Errorf("the object is not as its schema wants it: %s", r)
 				}
+				if spec, ok := object["spec"].(map[string]any); ok && r.Kind.Kind == "Pod" && len(spec["containers"].([]any)) == 0 {
+					t.Errorf("no API server takes a Pod without containers: %s", r)
+				}
 			}
 			if has := r.Object != nil; has == (r.Operation == "DELETE") {
 				t.Errorf("object %v: %s", has, r)
