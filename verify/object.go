@@ -129,8 +129,11 @@ func (m *maker) object(t *schema.Type, f *focus, depth int) map[string]any {
 		if must || m.wants(name, f, depth) {
 			out[name] = m.value(field.Type, name, f.at(name), depth+1)
 		}
-		if must && out[name] == "" { // which is as good as missing
+		switch list, isList := out[name].([]any); { // what is empty is as good as missing
+		case must && out[name] == "":
 			out[name] = "a"
+		case field.Required && field.Type.Kind == schema.List && isList && len(list) == 0:
+			out[name] = []any{m.value(field.Type.Elem, name, f.at(name).at(anyElement), depth+2)}
 		}
 	}
 	if t.Open && m.percent(20) {

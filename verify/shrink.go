@@ -178,7 +178,7 @@ func remove(v any, path []any) any {
 		return out
 	case []any:
 		i, ok := path[0].(int)
-		if !ok || i >= len(v) {
+		if !ok || i >= len(v) || len(path) == 1 && len(v) == 1 { // an empty list is not smaller than none, and a required one is not empty
 			return nil
 		}
 		if len(path) == 1 {
