@@ -3,12 +3,18 @@ package controller
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -78,4 +84,65 @@ func TestParts(t *testing.T) {
 	if unbound := partsOf(p, nil); len(unbound) > 0 {
 		t.Errorf("of what nothing binds: %v", unbound)
 	}
+}
+
+// Where a rule changes its part does, also where what changes is said by the guard alone, or
+// by a condition that all rules of the object share.
+func TestPartsOfRulesThatChange(t *testing.T) {
+	const head = `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  validationFailureAction: Enforce
+  rules:`
+	const rule = `
+  - name: NAME
+    match: {any: [{resources: {kinds: [KIND], operations: [CREATE], namespaces: ["web-*"]}}]}
+    preconditions: {all: [{key: "{{ request.object.metadata.annotations.team || 'none' }}", operator: Equals, value: red}]}
+    validate: {message: m, pattern: {spec: {PATTERN}}}`
+	named := func(name, kind, pattern string) string {
+		return strings.NewReplacer("NAME", name, "KIND", kind, "PATTERN", pattern).Replace(rule)
+	}
+	for what, source := range map[string]string{
+		"a rule":                 named("a", "Service", "type: X1"),
+		"a rule of controllers":  named("a", "Pod", "priorityClassName: X1"),
+		"rules":                  named("a", "Service", "type: X1") + named("b", "Service", "sessionAffinity: X2"),
+		"rules of controllers":   named("a", "Pod", "priorityClassName: X1") + named("b", "Pod", "schedulerName: X2"),
+		"rules of several kinds": named("a", "Service", "type: X1") + named("b", "Pod", "schedulerName: X2"),
+	} {
+		for _, pack := range []translate.Pack{translate.PackRule, translate.PackPolicy, translate.PackMatch} {
+			before, rules := partsOfSource(t, head+source, pack)
+			for _, edit := range [][2]string{{"red", "blue"}, {"web-", "api-"}, {"X", "Y"}} {
+				after, _ := partsOfSource(t, head+strings.ReplaceAll(source, edit[0], edit[1]), pack)
+				if same := commonParts(before, after); len(same) > 0 || rules == 0 {
+					t.Errorf("%s, packed by %s: with %s for %s, these are the same: %v", what, pack, edit[1], edit[0], same)
+				}
+			}
+		}
+	}
+}
+
+// partsOfSource are the parts of a policy's objects, and how many there are.
+func partsOfSource(t *testing.T, source string, pack translate.Pack) (out map[string]parts, n int) {
+	t.Helper()
+	builtin, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, found := policy.Parse("p.yaml", []byte(source))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	res := compile.Policies(compile.Input{Policies: file.Policies}, compile.Options{Translate: translate.Options{Release: cel.Default, Schemas: builtin, Pack: pack}})
+	out = map[string]parts{}
+	for _, o := range res.Objects {
+		var bindings []client.Object
+		for _, b := range o.Bindings {
+			bindings = append(bindings, b)
+		}
+		out[o.Policy.Name] = partsOf(o.Policy, bindings)
+		n += len(out[o.Policy.Name])
+	}
+	return out, n
 }
