@@ -43,7 +43,7 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 	}
 	common := p.Spec.DeepCopy()
 	common.Validations, common.Variables, common.AuditAnnotations = nil, nil, nil
-	if len(source.Members) > 1 { // else it may say what the validations do not say again
+	if len(p.Spec.Validations) > 1 { // each says all; a single one may leave it to the guard
 		common.MatchConditions = slices.DeleteFunc(common.MatchConditions, func(c admissionregistrationv1.MatchCondition) bool {
 			return c.Name == source.Guard
 		})
