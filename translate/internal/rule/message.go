@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -47,7 +48,8 @@ func messageOf(l *read.Lowering, t policy.Text) native.Message {
 	}
 	l = l.Inside()
 	l.Notes = nil
-	j := query.TemplateOf(l, query.ParseTemplate(m.Text, t.Pos), func(v *jmespath.Variable) read.Operand {
+	template := query.ParseTemplate(m.Text, t.Pos)
+	j := query.TemplateOf(l, template, func(v *jmespath.Variable) read.Operand {
 		return read.InEach(l, query.Variable(l, v), func(j read.Operand) read.Operand { return shown(l, j) })
 	})
 	if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
@@ -58,8 +60,15 @@ func messageOf(l *read.Lowering, t policy.Text) native.Message {
 	if first && l.Params != nil {
 		panic(l.Unsupported("params that only the message reads"))
 	}
+	if isVariablesOnly(template) { // a sum with a text is one, to the API server's compiler too
+		v = cel.Func(cel.FuncString, read.Dyn(v))
+	}
 	m.Expr = &v
 	return m
+}
+
+func isVariablesOnly(t *jmespath.Template) bool {
+	return !slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return p.Var == nil })
 }
 
 // shown is a value in a message. Of one of unknown type that is no text, number or boolean
