@@ -686,7 +686,8 @@ const (
 	//	        kinds: [Widget]
 	GuessedResource Code = 302
 	// MessageVariable occurs when a variable of the message has no native form. The
-	// message shows it as it is written; the verdict is the same.
+	// message shows it as it is written, and the others filled in; the verdict is the
+	// same.
 	//
 	// Example:
 	//

@@ -714,7 +714,8 @@ func describe(c Code) (name, text, example string) {
 	case MessageVariable:
 		return "MessageVariable",
 			"Occurs when a variable of the message has no native form. The\n" +
-				"message shows it as it is written; the verdict is the same.",
+				"message shows it as it is written, and the others filled in; the verdict is the\n" +
+				"same.",
 			"validate:\n" +
 				"  message: \"refused {{ base64_encode(request.object.metadata.name) }}\"\n" +
 				"  pattern:\n" +

@@ -2,7 +2,10 @@ package translate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/diag"
 )
 
 // onePod is a policy of one rule for Pods that are created.
@@ -35,5 +38,63 @@ func TestMessageOfVariablesAlone(t *testing.T) {
 			continue
 		}
 		p.try(t, []trial{{name: tt.message, object: pod("", containers("containers", "")), want: "deny refused: " + tt.want}})
+	}
+}
+
+// TestMessageVariables: of a message each variable is filled in that has a native form. The
+// others are shown as they are written and told of, once, in the words of the author; and no
+// other {{ }} is shown to anybody, also where the message expression errs.
+func TestMessageVariables(t *testing.T) {
+	t.Parallel()
+	const pattern = `pattern: {metadata: {labels: {team: "?*"}}}`
+	const each = `foreach: [{list: request.object.spec.containers, pattern: {image: "!*:latest"}}]`
+	bad := pod("", containers("containers", `"name":"main","image":"nginx:latest"`))
+	for _, tt := range []struct{ name, message, body, want, constant, left string }{
+		{
+			"all are filled in", "{{ request.object.metadata.name }} by {{ request.userInfo.username }}.", pattern,
+			"web by alice.", "… by ….", "",
+		},
+		{
+			"one is left", "{{ request.object.metadata.name }} at {{ time_now() }} by {{ request.userInfo.username }}.", pattern,
+			"web at {{ time_now() }} by alice.", "… at {{ time_now() }} by ….", "{{ time_now() }} in the message has",
+		},
+		{
+			"two are left", "{{ nothing }}{{ time_now() }} {{ request.object.metadata.name }}", pattern,
+			"{{ nothing }}{{ time_now() }} web", "{{ nothing }}{{ time_now() }} …", "{{ nothing }} and {{ time_now() }} in the message have",
+		},
+		{
+			"all are left", "at {{time_now()}}", pattern,
+			"at {{ time_now() }}", "at {{ time_now() }}", "{{ time_now() }} in the message has",
+		},
+		{
+			"nothing else is written", "{{ request.object.metadata.name }}", pattern,
+			"web", "rule r is violated", "",
+		},
+		{
+			"an escape is none", `\{{ x }} {{ time_now() }}`, pattern,
+			"{{ x }} {{ time_now() }}", "{{ x }} {{ time_now() }}", "{{ time_now() }} in the message has",
+		},
+		{
+			"an element beside one that is left", "{{ element.name }} at {{ time_now() }}", each,
+			"main at {{ time_now() }}", "… at {{ time_now() }}", "{{ time_now() }} in the message has",
+		},
+	} {
+		p := translateText(t, onePod(tt.message, tt.body), setting{})
+		if p.targets() != "native" && p.targets() != "native KV303" {
+			t.Fatalf("%s: %s: %v", tt.name, p.targets(), p.result.Diagnostics)
+		}
+		p.try(t, []trial{{name: tt.name, object: bad, want: "deny refused: " + tt.want}})
+		if got := p.result.Objects[0].Policy.Spec.Validations[0].Message; got != tt.constant {
+			t.Errorf("%s: the constant message is %q, want %q", tt.name, got, tt.constant)
+		}
+		var told []string
+		for _, d := range p.result.Diagnostics {
+			if d.Code == diag.MessageVariable {
+				told = append(told, d.Message)
+			}
+		}
+		if len(told) > 1 || !strings.HasPrefix(strings.Join(told, ""), tt.left) || tt.left == "" && told != nil {
+			t.Errorf("%s: told %q, want one %q", tt.name, told, tt.left)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
@@ -28,6 +29,7 @@ func nameElement(l *read.Lowering, u *pack.Unit) bool {
 	}
 	var bad cel.Value
 	var m native.Message
+	var left []int
 	stop := l.Attempt(func() {
 		l := l.Inside()
 		s := wholeList(l, entryList(l, v.ForEach[0]))
@@ -44,12 +46,13 @@ func nameElement(l *read.Lowering, u *pack.Unit) bool {
 		name := x.String()
 		bad = read.Let(l, "bad"+strings.ToUpper(name[:1])+name[1:]+"s", list.Macro(cel.MacroFilter, x, cel.Not(body).Simplify().Value))
 		Enter(l, v.ForEach[0], read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), 0)
-		if m = messageOf(l, v.Message); m.Expr == nil {
+		if m = messageOf(l, v.Message, &left); m.Expr == nil || leavesElement(v.Message, left) {
 			panic(l.Unsupported("a message that reads nothing of the element"))
 		}
 	})
 	switch stop.(type) {
 	case nil:
+		noteLeft(l, v.Message, left)
 		if u.Message = m; !u.Holds.Errs { // else the filter errs where all() finds a failure beside an error
 			u.Holds.Expr = bad.Size().Eq(cel.Int(0))
 		}
@@ -58,6 +61,13 @@ func nameElement(l *read.Lowering, u *pack.Unit) bool {
 		return false
 	}
 	panic(stop)
+}
+
+// leavesElement tells that one of the variables at these places of a message reads the
+// element.
+func leavesElement(t policy.Text, left []int) bool {
+	written := variables(query.ParseTemplate(t.Value, t.Pos))
+	return slices.ContainsFunc(left, func(n int) bool { return readsElement(asWritten(written[n])) })
 }
 
 // readsElement tells that a template reads the element of a foreach.

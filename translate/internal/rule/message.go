@@ -3,6 +3,7 @@ package rule
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -11,16 +12,25 @@ import (
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// message lowers the rule's message. A variable in it that has no native form
-// stays as it is written: the verdict does not depend on it.
+// message lowers the rule's message. A variable in it that has no native form stays as it
+// is written, and the user is told: the verdict does not depend on it.
+//
+//	message: "{{ request.object.metadata.name }} at {{ time_now() }}"
+//	object.metadata.name + ' at {{ time_now() }}'
 func message(l *read.Lowering, t policy.Text) (m native.Message) {
+	var left []int
 	pos := l.Pos
-	stop := l.Attempt(func() { m = messageOf(l, t) })
+	stop := l.Attempt(func() { m = messageOf(l, t, nil) })
+	if _, refused := stop.(read.Refusal); refused {
+		stop = l.Attempt(func() { m = messageOf(l, t, &left) })
+	}
 	l.SetPos(pos)
 	switch stop.(type) {
 	case nil:
+		noteLeft(l, t, left)
 	case read.Refusal:
 		m = native.Message{Text: messageText(l, t)}
 		l.SetPos(t.Pos)
@@ -31,44 +41,160 @@ func message(l *read.Lowering, t policy.Text) (m native.Message) {
 	return m
 }
 
+// noteLeft tells which variables of a message are shown as they are written, by their
+// places among them. A rule for pod controllers tells them as its author wrote them.
+func noteLeft(l *read.Lowering, t policy.Text, left []int) {
+	if len(left) == 0 {
+		return
+	}
+	for _, r := range l.Policy.Rules {
+		if r.Index == l.Rule.Index && r.Expansion == "" && r.Validate != nil {
+			t = r.Validate.Message
+		}
+	}
+	written := variables(query.ParseTemplate(t.Value, t.Pos))
+	names := make([]string, len(left))
+	for i, n := range left {
+		names[i] = asWritten(written[n])
+	}
+	verb, them := "has", "it is"
+	if len(left) > 1 {
+		verb, them = "have", "they are"
+	}
+	pos := l.Pos
+	l.SetPos(t.Pos)
+	l.Note(diag.MessageVariable, "%s in the message %s no native form; %s shown as written", strings.Join(names, " and "), verb, them)
+	l.SetPos(pos)
+}
+
+func variables(t *jmespath.Template) []*jmespath.Variable {
+	var out []*jmespath.Variable
+	for _, part := range t.Parts {
+		if part.Var != nil {
+			out = append(out, part.Var)
+		}
+	}
+	return out
+}
+
+func isText(p jmespath.Part) bool { return p.Var == nil && p.Ref == nil }
+
+func asWritten(v *jmespath.Variable) string {
+	if v.Shallow {
+		return "{{- " + v.Raw + " }}"
+	}
+	return "{{ " + v.Raw + " }}"
+}
+
 // messageText is the message as it is written, or one for a rule that has none.
 func messageText(l *read.Lowering, t policy.Text) string {
 	if text := strings.Join(strings.Fields(t.Value), " "); text != "" {
 		return text
 	}
-	return "rule " + l.Rule.Name + " is violated"
+	return violated(l)
 }
 
-// messageOf is message, with a refusal where a variable has no native form. What else is
-// to be told of the message is of no interest.
-func messageOf(l *read.Lowering, t policy.Text) native.Message {
+// violated is the message of a rule that says none.
+func violated(l *read.Lowering) string { return "rule " + l.Rule.Name + " is violated" }
+
+// messageOf is the message with its variables filled in. Those that have no native form are
+// left as they are written, and their places among them added to left; where that is nil
+// they are a refusal. What else is to be told of the message is of no interest.
+func messageOf(l *read.Lowering, t policy.Text, left *[]int) native.Message {
 	m, first := native.Message{Text: messageText(l, t)}, l.Params == nil
 	if t.Value == "" {
 		return m
 	}
 	l = l.Inside()
 	l.Notes = nil
+	filled := func(v *jmespath.Variable) read.Operand {
+		j := read.InEach(l, query.Variable(l, v), func(j read.Operand) read.Operand { return shown(l, j) })
+		if first && l.Params != nil {
+			panic(l.Unsupported("params that only the message reads"))
+		}
+		return j
+	}
 	template := query.ParseTemplate(m.Text, t.Pos)
+	if left != nil {
+		*left = leaveOut(l, template, filled)
+	}
+	var known []string
 	j := query.TemplateOf(l, template, func(v *jmespath.Variable) read.Operand {
-		return read.InEach(l, query.Variable(l, v), func(j read.Operand) read.Operand { return shown(l, j) })
+		j, text := filled(v), unfilled
+		switch {
+		case j.Form == read.LitForm:
+			text = scalar.Text(j.Lit)
+		case left != nil: // whether a wildcard of it would be a pattern's is of no interest
+			j = read.StringOf(query.Text(l, j))
+		}
+		known = append(known, text)
+		return j
 	})
 	if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
 		m.Text = s
 		return m
 	}
 	v := query.Text(l, j)
-	if first && l.Params != nil {
-		panic(l.Unsupported("params that only the message reads"))
-	}
-	if isVariablesOnly(template) { // a sum with a text is one, to the API server's compiler too
+	if !slices.ContainsFunc(template.Parts, isText) {
+		// Of variables alone the API server's compiler does not know that they are a text.
 		v = cel.Func(cel.FuncString, read.Dyn(v))
 	}
+	m.Text = constant(l, template, known)
 	m.Expr = &v
 	return m
 }
 
-func isVariablesOnly(t *jmespath.Template) bool {
-	return !slices.ContainsFunc(t.Parts, func(p jmespath.Part) bool { return p.Var == nil })
+// leaveOut makes texts of the variables that have no native form. It gives their places
+// among the variables.
+func leaveOut(l *read.Lowering, t *jmespath.Template, filled func(*jmespath.Variable) read.Operand) []int {
+	var left []int
+	var parts []jmespath.Part
+	seen := 0
+	for _, part := range t.Parts {
+		if v := part.Var; v != nil {
+			stop := l.Attempt(func() { l.Probed(func(*read.Lowering) { query.Text(l, filled(v)) }) })
+			switch stop.(type) {
+			case nil:
+			case read.Refusal:
+				left = append(left, seen)
+				part = jmespath.Part{Text: asWritten(v)}
+			default:
+				panic(stop)
+			}
+			seen++
+		}
+		if n := len(parts) - 1; n >= 0 && isText(part) && isText(parts[n]) {
+			parts[n].Text += part.Text
+			continue
+		}
+		parts = append(parts, part)
+	}
+	t.Parts = parts
+	return left
+}
+
+// unfilled stands in the constant message for what only the message expression knows.
+const unfilled = "…"
+
+// constant is the message that stands beside its expression, and is shown only where that
+// errs: without {{ }}, which no user can read.
+//
+//	message: "{{ request.object.metadata.name }} has no owner"
+//	… has no owner
+func constant(l *read.Lowering, t *jmespath.Template, known []string) string {
+	var b strings.Builder
+	for _, part := range t.Parts {
+		if part.Var != nil {
+			b.WriteString(known[0])
+			known = known[1:]
+			continue
+		}
+		b.WriteString(part.Text)
+	}
+	if text := b.String(); strings.ContainsFunc(text, unicode.IsLetter) {
+		return text
+	}
+	return violated(l)
 }
 
 // shown is a value in a message. Of one of unknown type that is no text, number or boolean
