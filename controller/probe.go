@@ -49,26 +49,19 @@ func (w *webhooks) mayRegister(ctx context.Context, serving Serving) error {
 
 // mustAnswer tells that requests fail where the webhook does not answer.
 func mustAnswer(c Configurations) bool {
-	return slices.ContainsFunc(c.webhooks(), func(w calledWebhook) bool {
-		return w.failurePolicy == nil || *w.failurePolicy == admissionregistrationv1.Fail
+	return slices.ContainsFunc(c.webhooks(), func(w admissionregistrationv1.ValidatingWebhook) bool {
+		return w.FailurePolicy == nil || *w.FailurePolicy == admissionregistrationv1.Fail
 	})
 }
 
-// A calledWebhook is what webhooks of both kinds say of a call.
-type calledWebhook struct {
-	failurePolicy *admissionregistrationv1.FailurePolicyType
-	timeout       *int32 // in seconds
-}
-
-func (c Configurations) webhooks() (out []calledWebhook) {
+// webhooks are what both kinds say of a call.
+func (c Configurations) webhooks() (out []admissionregistrationv1.ValidatingWebhook) {
 	if c.Validating != nil {
-		for _, w := range c.Validating.Webhooks {
-			out = append(out, calledWebhook{w.FailurePolicy, w.TimeoutSeconds})
-		}
+		out = append(out, c.Validating.Webhooks...)
 	}
 	if c.Mutating != nil {
 		for _, w := range c.Mutating.Webhooks {
-			out = append(out, calledWebhook{w.FailurePolicy, w.TimeoutSeconds})
+			out = append(out, admissionregistrationv1.ValidatingWebhook{FailurePolicy: w.FailurePolicy, TimeoutSeconds: w.TimeoutSeconds})
 		}
 	}
 	return out

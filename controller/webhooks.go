@@ -9,6 +9,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
@@ -163,7 +165,7 @@ func ruleNames(remaining Remaining) map[string]map[string]bool {
 func longestWait(c Configurations) time.Duration {
 	out := time.Duration(0)
 	for _, w := range c.webhooks() {
-		seconds := cmp.Or(w.timeout, new(int32(10))) // the API server's default
+		seconds := cmp.Or(w.TimeoutSeconds, new(int32(10))) // the API server's default
 		out = max(out, time.Duration(*seconds)*time.Second)
 	}
 	return out
@@ -240,30 +242,22 @@ func (w *webhooks) register(ctx context.Context, want client.Object) (got client
 // removeOthers removes the configurations that the controller made and that nothing
 // asks for any more.
 func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error {
-	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
-	if err := w.client.List(ctx, &validating); err != nil {
-		return err
+	wanted := map[string]bool{}
+	for _, o := range want.list() {
+		wanted[gvkOf(o).Kind+o.GetName()] = true
 	}
-	var mutating admissionregistrationv1.MutatingWebhookConfigurationList
-	if err := w.client.List(ctx, &mutating); err != nil {
-		return err
-	}
-	var gone []client.Object
-	for i := range validating.Items {
-		if want.Validating == nil || want.Validating.Name != validating.Items[i].Name {
-			gone = append(gone, &validating.Items[i])
+	for _, list := range []client.ObjectList{
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
+	} {
+		if err := w.client.List(ctx, list); err != nil {
+			return err
 		}
-	}
-	for i := range mutating.Items {
-		if want.Mutating == nil || want.Mutating.Name != mutating.Items[i].Name {
-			gone = append(gone, &mutating.Items[i])
-		}
-	}
-	for _, o := range gone {
-		if !isOurs(o) {
-			continue
-		}
-		if err := w.writer.remove(ctx, o); err != nil {
+		if err := meta.EachListItem(list, func(item runtime.Object) error {
+			if o := item.(client.Object); isOurs(o) && !wanted[gvkOf(o).Kind+o.GetName()] {
+				return w.writer.remove(ctx, o)
+			}
+			return nil
+		}); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,25 +68,16 @@ type told struct {
 // of tells whether they are told to trust an authority, by each configuration that
 // there is.
 func (t *told) of(ctx context.Context, authority *x509.Certificate) (bool, error) {
-	var bundles [][]byte
-	validating, err := t.client.ValidatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{})
-	switch {
-	case err == nil:
-		for _, w := range validating.Webhooks {
-			bundles = append(bundles, w.ClientConfig.CABundle)
-		}
-	case !apierrors.IsNotFound(err):
+	var there registration.Configurations
+	var err error
+	if there.Validating, err = t.client.ValidatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
-	mutating, err := t.client.MutatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{})
-	switch {
-	case err == nil:
-		for _, w := range mutating.Webhooks {
-			bundles = append(bundles, w.ClientConfig.CABundle)
-		}
-	case !apierrors.IsNotFound(err):
+	if there.Mutating, err = t.client.MutatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Raw})
-	return !slices.ContainsFunc(bundles, func(b []byte) bool { return !bytes.Contains(b, text) }), nil
+	return !slices.ContainsFunc(there.Webhooks(), func(w admissionregistrationv1.ValidatingWebhook) bool {
+		return !bytes.Contains(w.ClientConfig.CABundle, text)
+	}), nil
 }

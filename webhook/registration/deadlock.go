@@ -35,54 +35,34 @@ func risk(targets []ruleTarget) string {
 	return ""
 }
 
-// A webhookEntry is what the two kinds of webhooks share.
-type webhookEntry struct {
-	name       string
-	client     admissionregistrationv1.WebhookClientConfig
-	failure    *admissionregistrationv1.FailurePolicyType
-	namespaces *metav1.LabelSelector
-	rules      []admissionregistrationv1.RuleWithOperations
-}
-
 // Check tells why configurations must not be written: a webhook that must answer
 // and is asked about what it needs itself to come up. It looks at the objects only,
 // however they were made.
 func Check(o Configurations) error {
-	var entries []webhookEntry
-	if o.Validating != nil {
-		for _, w := range o.Validating.Webhooks {
-			entries = append(entries, webhookEntry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
-		}
-	}
-	if o.Mutating != nil {
-		for _, w := range o.Mutating.Webhooks {
-			entries = append(entries, webhookEntry{w.Name, w.ClientConfig, w.FailurePolicy, w.NamespaceSelector, w.Rules})
-		}
-	}
-	for _, e := range entries {
-		if err := e.check(); err != nil {
+	for _, w := range o.Webhooks() {
+		if err := check(w); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e webhookEntry) check() error {
-	if e.failure != nil && *e.failure == admissionregistrationv1.Ignore {
+func check(w admissionregistrationv1.ValidatingWebhook) error {
+	if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore {
 		return nil
 	}
 	needed := always()
-	if e.client.Service != nil {
-		needed = append(needed, e.client.Service.Namespace)
+	if w.ClientConfig.Service != nil {
+		needed = append(needed, w.ClientConfig.Service.Namespace)
 	}
 	for _, name := range needed {
-		if selects(e.namespaces, name) {
-			return fmt.Errorf("the webhook %s must answer for the namespace %s, without which it may never come up", e.name, name)
+		if selects(w.NamespaceSelector, name) {
+			return fmt.Errorf("the webhook %s must answer for the namespace %s, without which it may never come up", w.Name, name)
 		}
 	}
-	for _, r := range e.rules {
+	for _, r := range w.Rules {
 		if slices.Contains(r.APIGroups, "authentication.k8s.io") || slices.Contains(r.APIGroups, "authorization.k8s.io") {
-			return fmt.Errorf("the webhook %s must answer for %v, which the API server asks for while it decides on the webhook's own requests", e.name, r.Resources)
+			return fmt.Errorf("the webhook %s must answer for %v, which the API server asks for while it decides on the webhook's own requests", w.Name, r.Resources)
 		}
 	}
 	return nil

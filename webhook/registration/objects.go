@@ -67,7 +67,7 @@ func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configuration
 	if len(validate) > 0 {
 		out.Validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: *meta.DeepCopy()}
 		for _, g := range validate {
-			out.Validating.Webhooks = append(out.Validating.Webhooks, g.validating(o))
+			out.Validating.Webhooks = append(out.Validating.Webhooks, g.webhook(o))
 		}
 	}
 	mutate, found := groups(policies, Mutate, kinds)
@@ -75,7 +75,11 @@ func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configuration
 	if len(mutate) > 0 {
 		out.Mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: *meta.DeepCopy()}
 		for _, g := range mutate {
-			out.Mutating.Webhooks = append(out.Mutating.Webhooks, g.mutating(o))
+			again := admissionregistrationv1.IfNeededReinvocationPolicy
+			if g.Once {
+				again = admissionregistrationv1.NeverReinvocationPolicy
+			}
+			out.Mutating.Webhooks = append(out.Mutating.Webhooks, mutating(g.webhook(o), again))
 		}
 	}
 	return out, problems
@@ -122,10 +126,11 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*routeGroup, [
 	return list, problems
 }
 
-func (g *routeGroup) validating(o Options) admissionregistrationv1.ValidatingWebhook {
+// webhook is the entry of a route, in the form of what validates.
+func (g *routeGroup) webhook(o Options) admissionregistrationv1.ValidatingWebhook {
 	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
 	effects := admissionregistrationv1.SideEffectClassNone
-	if slices.ContainsFunc(g.policies, Triggers) {
+	if g.Verb == Validate && slices.ContainsFunc(g.policies, Triggers) {
 		effects = admissionregistrationv1.SideEffectClassNoneOnDryRun
 	}
 	return admissionregistrationv1.ValidatingWebhook{
@@ -136,18 +141,28 @@ func (g *routeGroup) validating(o Options) admissionregistrationv1.ValidatingWeb
 	}
 }
 
-func (g *routeGroup) mutating(o Options) admissionregistrationv1.MutatingWebhook {
-	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
-	effects, again := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
-	if g.Once {
-		again = admissionregistrationv1.NeverReinvocationPolicy
-	}
+// mutating is an entry in the form of what mutates.
+func mutating(w admissionregistrationv1.ValidatingWebhook, again admissionregistrationv1.ReinvocationPolicyType) admissionregistrationv1.MutatingWebhook {
 	return admissionregistrationv1.MutatingWebhook{
-		Name: g.Name(), ClientConfig: clientOf(o, g.Path()), Rules: rules(g.targets),
-		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,
-		NamespaceSelector: g.selector(o), ObjectSelector: &metav1.LabelSelector{}, ReinvocationPolicy: &again,
-		AdmissionReviewVersions: []string{"v1"}, MatchConditions: g.conditions(o),
+		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
+		AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions, ReinvocationPolicy: &again,
 	}
+}
+
+// Webhooks are the entries of both, in the form of what validates.
+func (c Configurations) Webhooks() (out []admissionregistrationv1.ValidatingWebhook) {
+	if c.Validating != nil {
+		out = append(out, c.Validating.Webhooks...)
+	}
+	if c.Mutating != nil {
+		for _, w := range c.Mutating.Webhooks {
+			out = append(out, admissionregistrationv1.ValidatingWebhook{
+				Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, NamespaceSelector: w.NamespaceSelector,
+			})
+		}
+	}
+	return out
 }
 
 // clientOf is the way to a path of the server.

@@ -17,31 +17,27 @@ const ProbePath = "/probe"
 // validating one though another webhook refuses.
 func Probe(o Options, name string) Configurations {
 	ignore, seconds, exact := admissionregistrationv1.Ignore, int32(5), admissionregistrationv1.Exact
-	none, never, scope := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.NamespacedScope
+	none, scope := admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.NamespacedScope
 	meta := metav1.ObjectMeta{Name: probeName}
-	rules := []admissionregistrationv1.RuleWithOperations{{
-		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-		Rule: admissionregistrationv1.Rule{
-			APIGroups: []string{"kvap.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"params"}, Scope: &scope,
-		},
-	}}
-	named := []admissionregistrationv1.MatchCondition{{Name: "kvap.dev/probe", Expression: "request.name == '" + name + "'"}}
+	probe := admissionregistrationv1.ValidatingWebhook{
+		Name: "probe.webhook.kvap.dev", ClientConfig: clientOf(o, ProbePath),
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{"kvap.dev"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"params"}, Scope: &scope,
+			},
+		}},
+		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "kvap.dev/probe", Expression: "request.name == '" + name + "'"}},
+		FailurePolicy:   &ignore, MatchPolicy: &exact, TimeoutSeconds: &seconds, SideEffects: &none,
+		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, AdmissionReviewVersions: []string{"v1"},
+	}
 	return Configurations{
 		Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
-			ObjectMeta: meta,
-			Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-				Name: "probe.webhook.kvap.dev", ClientConfig: clientOf(o, ProbePath), Rules: rules, MatchConditions: named,
-				FailurePolicy: &ignore, MatchPolicy: &exact, TimeoutSeconds: &seconds, SideEffects: &none,
-				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, AdmissionReviewVersions: []string{"v1"},
-			}},
+			ObjectMeta: meta, Webhooks: []admissionregistrationv1.ValidatingWebhook{probe},
 		},
 		Mutating: &admissionregistrationv1.MutatingWebhookConfiguration{
 			ObjectMeta: meta,
-			Webhooks: []admissionregistrationv1.MutatingWebhook{{
-				Name: "probe.webhook.kvap.dev", ClientConfig: clientOf(o, ProbePath), Rules: rules, MatchConditions: named,
-				FailurePolicy: &ignore, MatchPolicy: &exact, TimeoutSeconds: &seconds, SideEffects: &none, ReinvocationPolicy: &never,
-				NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, AdmissionReviewVersions: []string{"v1"},
-			}},
+			Webhooks:   []admissionregistrationv1.MutatingWebhook{mutating(probe, admissionregistrationv1.NeverReinvocationPolicy)},
 		},
 	}
 }
