@@ -147,9 +147,9 @@ func (c *canary) judges(l clusterState) map[string]bool {
 	for key, version := range l.versions() {
 		out[key] = c.seen[key] == version
 	}
-	for name, p := range l.policies {
+	for _, p := range l.policies {
 		if kind, ok := paramKindOf(p); ok && !c.known[kind] {
-			out[policyKey(name)] = false
+			out[writtenKey(p)] = false
 		}
 	}
 	return out

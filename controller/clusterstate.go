@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -58,21 +59,28 @@ func (l clusterState) like(o client.Object) client.Object {
 	return l.policies[keyOf(o)]
 }
 
+// all are the objects, policies and bindings.
+func (l clusterState) all() iter.Seq[client.Object] {
+	return func(yield func(client.Object) bool) {
+		for _, some := range []map[string]client.Object{l.policies, l.bindings} {
+			for _, o := range some {
+				if !yield(o) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // taken are the names of what somebody else made, in order.
 func (l clusterState) taken() []string {
-	var out []string
-	for _, p := range l.policies {
-		if !isOurs(p) {
-			out = append(out, p.GetName())
+	out := map[string]bool{}
+	for o := range l.all() {
+		if !isOurs(o) {
+			out[o.GetName()] = true
 		}
 	}
-	for _, b := range l.bindings {
-		if !isOurs(b) {
-			out = append(out, b.GetName())
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Sorted(maps.Keys(out))
 }
 
 // isOurs tells of an object that the controller made: it has applied fields of it.
@@ -92,21 +100,21 @@ func isOurs(o metav1.Object) bool {
 // judges by differs, by kind and name. A status is not part of them.
 func (l clusterState) versions() map[string]string {
 	out := map[string]string{}
-	for name, p := range l.policies {
-		if isOurs(p) && !isCanary(p.GetName()) {
-			out[policyKey(name)] = fmt.Sprintf("%s/%d", p.GetUID(), p.GetGeneration())
-		}
-	}
-	for name, b := range l.bindings {
-		if isOurs(b) && !isCanary(b.GetName()) {
-			out[bindingKey(name)] = fmt.Sprintf("%s/%d", b.GetUID(), b.GetGeneration())
+	for o := range l.all() {
+		if isOurs(o) && !isCanary(o.GetName()) {
+			out[writtenKey(o)] = fmt.Sprintf("%s/%d", o.GetUID(), o.GetGeneration())
 		}
 	}
 	return out
 }
 
-func policyKey(name string) string  { return "p/" + name }
-func bindingKey(name string) string { return "b/" + name }
+// writtenKey is an object among all that are written.
+func writtenKey(o client.Object) string {
+	if isBinding(o) {
+		return "b/" + keyOf(o)
+	}
+	return "p/" + keyOf(o)
+}
 
 // stateOf is all versions in one text.
 func stateOf(versions map[string]string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,25 +116,17 @@ func (h *handover) round(ctx context.Context, out *handoverResult, p handoverPla
 // write writes policies and then bindings. Where one object of a policy cannot be written,
 // the pass leaves the policy alone.
 func (h *handover) write(ctx context.Context, out *handoverResult, objects []client.Object) {
-	var policies, bindings []client.Object
-	owner := map[client.Object]string{}
-	for _, o := range objects {
-		if owner[o] = boundTo(o); isBinding(o) {
-			bindings = append(bindings, o)
-		} else {
-			policies = append(policies, o)
-		}
-	}
+	policies, bindings := split(objects)
 	for _, some := range [][]client.Object{policies, bindings} {
 		failed := each(some, func(o client.Object) error {
-			if err := out.failed[owner[o]]; err != nil {
+			if err := out.failed[boundTo(o)]; err != nil {
 				return err
 			}
 			return h.bring(ctx, o, out.live)
 		})
 		for _, o := range some {
 			if err := failed[keyOf(o)]; err != nil {
-				out.failed[owner[o]] = err
+				out.failed[boundTo(o)] = err
 			}
 		}
 	}
@@ -151,28 +144,8 @@ func (h *handover) bring(ctx context.Context, want client.Object, l clusterState
 	if h.applied[key] == text {
 		h.drift()
 	}
-	if h.applied == nil {
-		h.applied = map[string]string{}
-	}
 	h.applied[key] = text
 	return nil
-}
-
-// forget is for objects that are not wanted any more.
-func (h *handover) forget(objects []client.Object) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, o := range objects {
-		delete(h.applied, writtenKey(o))
-	}
-}
-
-// writtenKey is an object among all that are written.
-func writtenKey(o client.Object) string {
-	if isBinding(o) {
-		return bindingKey(keyOf(o))
-	}
-	return policyKey(keyOf(o))
 }
 
 // applyOrReplace applies an object, and replaces it where that is not enough.
@@ -200,20 +173,23 @@ func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l clu
 
 // remove removes bindings and then policies, as they are in order.
 func (h *handover) remove(ctx context.Context, objects []client.Object) map[string]error {
-	var policies, bindings []client.Object
-	for _, o := range objects {
-		if isBinding(o) {
-			bindings = append(bindings, o)
-		} else {
-			policies = append(policies, o)
-		}
+	policies, bindings := split(objects)
+	h.mu.Lock()
+	for _, o := range objects { // which are not wanted any more
+		delete(h.applied, writtenKey(o))
 	}
-	h.forget(objects)
+	h.mu.Unlock()
 	remove := func(o client.Object) error { return h.writer.remove(ctx, o.DeepCopyObject().(client.Object)) }
 	if failed := each(bindings, remove); len(failed) > 0 {
 		return failed
 	}
 	return each(policies, remove)
+}
+
+// split are the policies and the bindings among some objects.
+func split(objects []client.Object) (policies, bindings []client.Object) {
+	bindings = slices.DeleteFunc(slices.Clone(objects), func(o client.Object) bool { return !isBinding(o) })
+	return slices.DeleteFunc(slices.Clone(objects), isBinding), bindings
 }
 
 // retryAfter is when a pass that left something undone is followed by another.

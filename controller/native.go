@@ -80,26 +80,28 @@ func isBinding(o client.Object) bool {
 	return false
 }
 
-// boundTo is the key of the policy that a binding binds.
-func boundTo(o client.Object) string {
-	switch b := o.(type) {
-	case *nativeBinding:
-		return b.Spec.PolicyName
-	case *mutatingBinding:
-		return mutatingPrefix + b.Spec.PolicyName
+// field is a field of the spec of what is native, by its name; the zero value where its kind
+// has none of this name.
+func field[T any](o client.Object, name string) (out T) {
+	if f := content(o).FieldByName(name); f.IsValid() {
+		out, _ = f.Interface().(T)
 	}
-	return keyOf(o)
+	return out
+}
+
+// boundTo is the key of the policy that a binding binds, and of a policy its own.
+func boundTo(o client.Object) string {
+	switch {
+	case !isBinding(o):
+		return keyOf(o)
+	case mutates(o):
+		return mutatingPrefix + field[string](o, "PolicyName")
+	}
+	return field[string](o, "PolicyName")
 }
 
 // bind has a binding bind another policy.
-func bind(o client.Object, name string) {
-	switch b := o.(type) {
-	case *nativeBinding:
-		b.Spec.PolicyName = name
-	case *mutatingBinding:
-		b.Spec.PolicyName = name
-	}
-}
+func bind(o client.Object, name string) { content(o).FieldByName("PolicyName").SetString(name) }
 
 func specOf(o client.Object) any { return content(o).Interface() }
 
@@ -112,42 +114,19 @@ func sameObject(want, have client.Object) bool {
 
 // kindOfParams is the kind of a policy's params; nil where it has none.
 func kindOfParams(o client.Object) *admissionregistrationv1.ParamKind {
-	switch p := o.(type) {
-	case *nativePolicy:
-		return p.Spec.ParamKind
-	case *mutatingPolicy:
-		return p.Spec.ParamKind
-	}
-	return nil
+	return field[*admissionregistrationv1.ParamKind](o, "ParamKind")
 }
 
 // paramRefOf is what a binding says of params; nil for nothing.
 func paramRefOf(o client.Object) *admissionregistrationv1.ParamRef {
-	switch b := o.(type) {
-	case *nativeBinding:
-		return b.Spec.ParamRef
-	case *mutatingBinding:
-		return b.Spec.ParamRef
-	}
-	return nil
+	return field[*admissionregistrationv1.ParamRef](o, "ParamRef")
 }
 
 // namespacesOf are the selectors of namespaces of a policy and a binding.
 func namespacesOf(policy, binding client.Object) (out []*metav1.LabelSelector) {
-	var matched []*admissionregistrationv1.MatchResources
-	switch p := policy.(type) {
-	case *nativePolicy:
-		matched = append(matched, p.Spec.MatchConstraints)
-	case *mutatingPolicy:
-		matched = append(matched, p.Spec.MatchConstraints)
-	}
-	switch b := binding.(type) {
-	case *nativeBinding:
-		matched = append(matched, b.Spec.MatchResources)
-	case *mutatingBinding:
-		matched = append(matched, b.Spec.MatchResources)
-	}
-	for _, m := range matched {
+	for _, m := range []*admissionregistrationv1.MatchResources{
+		field[*admissionregistrationv1.MatchResources](policy, "MatchConstraints"), field[*admissionregistrationv1.MatchResources](binding, "MatchResources"),
+	} {
 		if m != nil && m.NamespaceSelector != nil {
 			out = append(out, m.NamespaceSelector)
 		}

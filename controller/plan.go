@@ -90,27 +90,15 @@ func (p *planner) isForeign(j *wantedPolicy) bool {
 	if isReserved(j.policy.GetName()) {
 		return true
 	}
-	if have, ok := p.live.policies[keyOf(j.policy)]; ok && !isOurs(have) {
-		return true
-	}
-	return slices.ContainsFunc(j.bindings, func(b client.Object) bool {
-		have, ok := p.live.bindings[keyOf(b)]
-		return ok && !isOurs(have)
+	return slices.ContainsFunc(j.objects(), func(o client.Object) bool {
+		have := p.live.like(o)
+		return have != nil && !isOurs(have)
 	})
 }
 
 // changes are the objects of a policy that are not there as wanted, the policy first.
 func (p *planner) changes(j *wantedPolicy) []client.Object {
-	var out []client.Object
-	if have, ok := p.live.policies[keyOf(j.policy)]; !ok || !sameObject(j.policy, have) {
-		out = append(out, j.policy)
-	}
-	for _, b := range j.bindings {
-		if have, ok := p.live.bindings[keyOf(b)]; !ok || !sameObject(b, have) {
-			out = append(out, b)
-		}
-	}
-	return out
+	return slices.DeleteFunc(j.objects(), func(o client.Object) bool { return current(o, p.live) })
 }
 
 func contains(all, some map[string]string) bool {

@@ -84,7 +84,7 @@ func (r *reconciler) forget() {
 		r.params.watch(nil)
 	}
 	r.canary = &canary{writer: w, options: r.options, config: r.config, now: r.now, patience: canaryPatience}
-	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.step, drift: r.metrics.drift.Inc}
+	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.step, drift: r.metrics.drift.Inc, applied: map[string]string{}}
 	r.params = newParamSync(r.kube, w, r.changed)
 	r.webhooks = &webhooks{
 		fallback: r.options.Fallback, client: w.client, writer: w, answering: r.answering,

@@ -389,8 +389,7 @@ func (o *passResult) unknownTo(rules []*compile.Rule) error {
 func (o *passResult) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
 		for i, object := range o.of(r) {
-			unseen := !o.judges[policyKey(keyOf(object.policy))] ||
-				slices.ContainsFunc(object.bindings, func(b client.Object) bool { return !o.judges[bindingKey(keyOf(b))] })
+			unseen := slices.ContainsFunc(object.objects(), func(one client.Object) bool { return !o.judges[writtenKey(one)] })
 			if unseen && !o.judgedBy(o.parts, r, i) {
 				return false
 			}

@@ -22,6 +22,11 @@ type wantedPolicy struct {
 	rules []string
 }
 
+// objects are the policy and its bindings.
+func (o wantedPolicy) objects() []client.Object {
+	return append([]client.Object{o.policy}, o.bindings...)
+}
+
 // A configMapRef is a ConfigMap that native rules read. An empty namespace is that
 // of each object under review.
 type configMapRef struct{ namespace, name string }
