@@ -86,12 +86,12 @@ migrate/record:
 migrate/evidence: compile internal/cores internal/judge interp policy report translate vap vap/apiserver verify
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report scan
 cleanup: api/v1alpha1 interp policy diag
-webhook: webhook/registration interp policy diag
+webhook: webhook/registration internal/turns interp policy diag
 webhook/endpoint: webhook/certs
 webhook/registration: policy
 webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
-webhook/world: images internal/proven interp
+webhook/world: images internal/proven internal/turns interp
 report: diag
 background: api/v1alpha1 interp policy
 background/live: api/v1alpha1 background interp
@@ -144,6 +144,7 @@ internal/proven: images interp
 internal/signers: images policy diag
 internal/testregistry:
 internal/textdiff:
+internal/turns:
 internal/standin: policy webhook/registration
 internal/kyverno: internal/controlplane
 internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap/apiserver interp schema diag

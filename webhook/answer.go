@@ -129,9 +129,9 @@ func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedP
 	if len(policies) == 0 || s.excluded(r.user) {
 		return &admissionv1.AdmissionResponse{Allowed: true}, nil
 	}
-	done, err := s.turns.take(ctx, crowd)
+	done, err := s.turns.Take(ctx, crowd)
 	if err != nil {
-		return nil, err
+		return nil, errBusy
 	}
 	defer done()
 	req := &interp.Request{Admission: r.request}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -93,28 +94,16 @@ func (r *review) within() string {
 	return r.namespace
 }
 
-// resource names the object that is judged, as denials do.
-func (r *review) resource() string {
-	object := r.object
-	if object == nil {
-		object = r.old
+// subject is the object that is judged: the old one where it goes.
+func (r *review) subject() *unstructured.Unstructured {
+	if r.object == nil {
+		return &unstructured.Unstructured{Object: r.old}
 	}
-	meta, _ := object["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	return r.kind() + "/" + r.namespace + "/" + name
+	return &unstructured.Unstructured{Object: r.object}
 }
 
-// objectUID is that of the object that is judged. A new one has it once no webhook can
-// change the object any more.
-func (r *review) objectUID() string {
-	object := r.object
-	if object == nil {
-		object = r.old
-	}
-	meta, _ := object["metadata"].(map[string]any)
-	uid, _ := meta["uid"].(string)
-	return uid
-}
+// resource names the object that is judged, as denials do.
+func (r *review) resource() string { return r.kind() + "/" + r.namespace + "/" + r.subject().GetName() }
 
 // with is the review of another object in the place of the one that was sent.
 func (r *review) with(object map[string]any) *review {

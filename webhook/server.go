@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/kvap/kvap/internal/turns"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/webhook/registration"
 )
@@ -104,7 +105,9 @@ func (o Options) withDefaults() Options {
 // A Server answers AdmissionReviews.
 type Server struct {
 	options Options
-	turns   *judgeLimit // one is held while judging
+	// turns are held while judging, by what a request is about and where it comes in: a policy
+	// that waits for something slow keeps only the requests waiting that it is about.
+	turns *turns.Turns
 	// memory bounds the bytes of reviews that are in memory at once. Read, they take several
 	// times as many.
 	memory *semaphore.Weighted
@@ -117,8 +120,11 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: newJudgeLimit(o.Concurrent), memory: semaphore.NewWeighted(o.MaxMemory)}
+	return &Server{options: o, turns: turns.New(int64(o.Concurrent), int64(max(1, o.Concurrent/2))), memory: semaphore.NewWeighted(o.MaxMemory)}
 }
+
+// errBusy is a request that got no turn in its time.
+var errBusy = errors.New("too many requests are being judged")
 
 // errNotReady is why a server does not judge.
 var errNotReady = errors.New("the policies are not read yet")

@@ -24,72 +24,56 @@ type Start struct {
 	Request *interp.Request
 }
 
-// start has the work kept that an admitted request starts, before it is answered.
-// What cannot be kept is an error of its rule, which blocks where the policy must not
-// fail.
-func (s *Server) start(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) []ruleFailure {
-	if s.options.Start == nil || r.dryRun {
-		return nil
+// A startingRule is what a rule that starts work says of a request.
+type startingRule struct {
+	Start
+	status  interp.Status
+	message string
+	starts  bool
+}
+
+// starting are the rules of a policy that start work: those that make objects, and those
+// that change objects that are there.
+func (p *servedPolicy) starting(ctx context.Context, r *review, req *interp.Request) (out []startingRule) {
+	for _, t := range p.engine.GenerateTriggers(ctx, req) {
+		one := startingRule{Start{Rule: t.Rule, Remove: t.Action == interp.DeleteTargets, Object: t.Trigger}, t.Status, t.Message, t.Status != interp.Error && t.Action != ""}
+		switch {
+		case one.starts:
+			one.status = interp.Pass
+		case t.Status == interp.Fail: // with nothing to remove
+			one.status = interp.Skip
+		}
+		out = append(out, one)
 	}
-	var out []ruleFailure
-	for _, p := range policies {
-		if p.Shadow {
-			s.rehearseStart(ctx, p, r, req)
-			continue
-		}
-		for _, t := range p.engine.GenerateTriggers(ctx, req) {
-			var err error
-			switch {
-			case t.Status == interp.Error:
-				out = append(out, ruleFailure{servedPolicy: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
-			case t.Action != "" && !s.isOwn(p, t.Rule, r):
-				err = s.options.Start(ctx, Start{Policy: p.Policy.Policy, Rule: t.Rule, Remove: t.Action == interp.DeleteTargets, Object: t.Trigger, Request: req})
-			}
-			if err != nil {
-				out = append(out, p.lost(t.Rule, err))
-			}
-		}
-		out = append(out, s.startChanges(ctx, p, r, req)...)
+	for _, t := range p.engine.Triggered(ctx, req) {
+		out = append(out, startingRule{Start{Rule: t.Rule, Changes: true, Object: r.subject().Object}, t.Status, t.Message, t.Status == interp.Pass})
+	}
+	for i := range out {
+		out[i].Policy, out[i].Request = p.Policy.Policy, req
 	}
 	return out
 }
 
-// rehearseStart records what a policy in shadow would start.
-func (s *Server) rehearseStart(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) {
-	note := func(rule string, status interp.Status, message string) {
-		if status != interp.None && !s.isOwn(p, rule, r) {
-			s.options.Record(ruleFailure{servedPolicy: p, rule: rule, status: status, message: message, action: policy.Audit}.record(r))
-		}
+// start has the work kept that an admitted request starts, before it is answered. What
+// cannot be kept is an error of its rule, which blocks where the policy must not fail. What a
+// policy in shadow would start is recorded.
+func (s *Server) start(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (out []ruleFailure) {
+	if s.options.Start == nil || r.dryRun {
+		return nil
 	}
-	for _, t := range p.engine.GenerateTriggers(ctx, req) {
-		switch {
-		case t.Status != interp.Error && t.Action != "":
-			note(t.Rule, interp.Pass, t.Message)
-		case t.Status == interp.Fail: // with nothing to remove
-			note(t.Rule, interp.Skip, t.Message)
-		default:
-			note(t.Rule, t.Status, t.Message)
-		}
-	}
-	for _, t := range p.engine.Triggered(ctx, req) {
-		note(t.Rule, t.Status, t.Message)
-	}
-}
-
-// startChanges has the work kept of rules that change objects that are there.
-func (s *Server) startChanges(ctx context.Context, p *servedPolicy, r *review, req *interp.Request) []ruleFailure {
-	var out []ruleFailure
-	object := r.object
-	if object == nil {
-		object = r.old
-	}
-	for _, t := range p.engine.Triggered(ctx, req) {
-		switch {
-		case t.Status == interp.Error:
-			out = append(out, ruleFailure{servedPolicy: p, rule: t.Rule, status: t.Status, message: t.Message, action: policy.Audit})
-		case t.Status == interp.Pass && !s.isOwn(p, t.Rule, r):
-			if err := s.options.Start(ctx, Start{Policy: p.Policy.Policy, Rule: t.Rule, Changes: true, Object: object, Request: req}); err != nil {
-				out = append(out, p.lost(t.Rule, err))
+	for _, p := range policies {
+		for _, one := range p.starting(ctx, r, req) {
+			said := ruleFailure{servedPolicy: p, rule: one.Rule, status: one.status, message: one.message, action: policy.Audit}
+			switch {
+			case !p.Shadow && one.status == interp.Error:
+				out = append(out, said)
+			case one.status == interp.None, s.isOwn(p, one.Rule, r):
+			case p.Shadow:
+				s.options.Record(said.record(r))
+			case one.starts:
+				if err := s.options.Start(ctx, one.Start); err != nil {
+					out = append(out, p.lost(one.Rule, err))
+				}
 			}
 		}
 	}

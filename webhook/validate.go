@@ -191,7 +191,7 @@ type Requested struct {
 }
 
 func (r *review) describe() Requested {
-	return Requested{r.uid, r.operation, r.resource(), r.objectUID(), r.user.Name, r.dryRun}
+	return Requested{r.uid, r.operation, r.resource(), string(r.subject().GetUID()), r.user.Name, r.dryRun}
 }
 
 // A Record tells of a finding, of what a policy in shadow says otherwise of a request

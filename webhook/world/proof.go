@@ -15,6 +15,7 @@ import (
 
 	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/internal/proven"
+	"github.com/kvap/kvap/internal/turns"
 	"github.com/kvap/kvap/interp"
 )
 
@@ -28,6 +29,8 @@ const (
 	proofTimeout    = 15 * time.Second
 	maxProofs       = 2000
 	maxProofBytes   = 32 << 20
+	maxAsking       = 64       // questions that are asked at once
+	maxOfHost       = 16       // of one registry: who does not answer keeps those waiting that ask it
 	maxHeldBytes    = 64 << 20 // of signatures and attestations that are being read
 )
 
@@ -54,7 +57,7 @@ const (
 // proofs is what was proven of images. It implements interp.Registry.
 type proofs struct {
 	world  *World
-	asking *asking
+	asking *turns.Turns // of all registries, and of one
 	flight singleflight.Group
 	budget *images.Budget
 
@@ -73,7 +76,7 @@ type proof struct {
 }
 
 func newProofs(w *World) *proofs {
-	return &proofs{world: w, asking: newAsking(), budget: images.NewBudget(maxHeldBytes), known: map[string]proof{}}
+	return &proofs{world: w, asking: turns.New(maxAsking, maxOfHost), budget: images.NewBudget(maxHeldBytes), known: map[string]proof{}}
 }
 
 // Registry proves what is signed of images.
@@ -188,9 +191,9 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 		defer func() { p.tell(q, answer, began) }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
 		defer cancel()
-		done, err := p.asking.take(ctx, q.host())
+		done, err := p.asking.Take(ctx, q.host())
 		if err != nil {
-			return proof{err: err}, nil
+			return proof{err: fmt.Errorf("%w: %w: %s", interp.ErrUnreachable, err, q.host())}, nil
 		}
 		defer done()
 		r, err := p.world.registry(ctx, q)

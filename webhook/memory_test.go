@@ -1,42 +1,12 @@
 package webhook
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 )
-
-// Requests of one kind that wait for something slow leave turns to others.
-func TestTurnsForOthers(t *testing.T) {
-	turns := newJudgeLimit(4)
-	over, cancel := context.WithCancel(t.Context())
-	cancel()
-	var held []func()
-	for range 2 {
-		done, err := turns.take(t.Context(), "slow")
-		if err != nil {
-			t.Fatal(err)
-		}
-		held = append(held, done)
-	}
-	if _, err := turns.take(over, "slow"); !errors.Is(err, errBusy) {
-		t.Errorf("a third of the slow ones: %v", err)
-	}
-	done, err := turns.take(t.Context(), "other")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, done := range append(held, done) {
-		done()
-	}
-	if len(turns.kinds) > 0 || !turns.all.TryAcquire(4) {
-		t.Errorf("%d kinds are left, or turns are not given back", len(turns.kinds))
-	}
-}
 
 // A review is not read before there is memory for it: who announces much and sends
 // nothing is told to come again, and the next is judged once the memory is free.

@@ -1,0 +1,79 @@
+// Package turns bounds how much is done at once, in all and of each name.
+//
+// In comes the name of what is to be done, out comes a turn, or an error where the context
+// ends before. What waits for something slow keeps only what has its name waiting.
+//
+// A name is known as long as somebody waits for it or has a turn.
+//
+// Start at Take.
+package turns
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Why there is no turn: too much of the name, or too much in all.
+var (
+	ErrOfName = errors.New("too much of one name is under way")
+	ErrInAll  = errors.New("too much is under way")
+)
+
+// Turns are a number of turns.
+type Turns struct {
+	all   *semaphore.Weighted
+	share int64 // of one name
+
+	mu    sync.Mutex
+	names map[string]*named
+}
+
+type named struct {
+	*semaphore.Weighted
+	users int
+}
+
+// New makes turns, of which one name has a share at most.
+func New(all, share int64) *Turns {
+	return &Turns{all: semaphore.NewWeighted(all), share: share, names: map[string]*named{}}
+}
+
+// Take waits for a turn, which ends with a call of done.
+func (t *Turns) Take(ctx context.Context, name string) (done func(), err error) {
+	one := t.join(name)
+	if one.Acquire(ctx, 1) != nil {
+		t.leave(name)
+		return nil, ErrOfName
+	}
+	if t.all.Acquire(ctx, 1) != nil {
+		one.Release(1)
+		t.leave(name)
+		return nil, ErrInAll
+	}
+	return func() {
+		t.all.Release(1)
+		one.Release(1)
+		t.leave(name)
+	}, nil
+}
+
+func (t *Turns) join(name string) *named {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.names[name] == nil {
+		t.names[name] = &named{Weighted: semaphore.NewWeighted(t.share)}
+	}
+	t.names[name].users++
+	return t.names[name]
+}
+
+func (t *Turns) leave(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.names[name].users--; t.names[name].users == 0 {
+		delete(t.names, name)
+	}
+}

@@ -1,0 +1,39 @@
+package turns
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// What has one name and waits for something slow leaves turns to others.
+func TestTurnsForOthers(t *testing.T) {
+	turns := New(4, 2)
+	over, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var held []func()
+	take := func(name string) {
+		done, err := turns.Take(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, done)
+	}
+	take("slow")
+	take("slow")
+	take("other")
+	take("other")
+	if _, err := turns.Take(over, "third"); !errors.Is(err, ErrInAll) {
+		t.Errorf("a fifth: %v", err)
+	}
+	if _, err := turns.Take(over, "slow"); !errors.Is(err, ErrOfName) {
+		t.Errorf("a third of the slow ones: %v", err)
+	}
+	for _, done := range held {
+		done()
+	}
+	if len(turns.names) > 0 || !turns.all.TryAcquire(4) {
+		t.Errorf("%d names are left, or turns are not given back", len(turns.names))
+	}
+}
