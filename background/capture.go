@@ -10,8 +10,8 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
@@ -86,10 +86,13 @@ func identity(spec v1alpha1.GenerateRequestSpec) v1alpha1.GenerateRequestSpec {
 // captured is what is kept of the request itself.
 func captured(t Trigger) (*v1alpha1.CapturedRequest, error) {
 	kept := maps.Clone(t.Request.Admission)
+	operation, _ := kept["operation"].(string)
+	below, _ := kept["subResource"].(string)
+	isStored := below == "" && (operation == "CREATE" || operation == "UPDATE") // the new object can be read from the cluster
 	for _, key := range []string{"object", "oldObject"} {
 		object, ok := kept[key].(map[string]any)
 		delete(kept, key)
-		if ok && (key == "oldObject" || !stored(t.Request.Admission)) {
+		if ok && (key == "oldObject" || !isStored) {
 			kept[key] = bare(object)
 		}
 	}
@@ -106,10 +109,10 @@ func captured(t Trigger) (*v1alpha1.CapturedRequest, error) {
 			*raw = nil
 		}
 	}
-	if object, ok := t.Request.Admission["object"].(map[string]any); ok && t.Request.Admission["operation"] == "CREATE" {
+	if object, ok := t.Request.Admission["object"].(map[string]any); ok && operation == "CREATE" {
 		out.Created = metaText(object, "creationTimestamp")
 	}
-	out.Unchanged = t.Request.Admission["operation"] == "UPDATE" && unchanged(t.Request.Admission)
+	out.Unchanged = operation == "UPDATE" && unchanged(t.Request.Admission)
 	out.Roles, out.ClusterRoles = t.Request.Roles, t.Request.ClusterRoles
 	return out, nil
 }
@@ -131,13 +134,6 @@ func unchanged(admission map[string]any) bool {
 		content[i]["metadata"] = meta
 	}
 	return reflect.DeepEqual(content[0], content[1])
-}
-
-// stored tells of a request whose new object can be read from the cluster.
-func stored(admission map[string]any) bool {
-	operation, _ := admission["operation"].(string)
-	below, _ := admission["subResource"].(string)
-	return below == "" && (operation == "CREATE" || operation == "UPDATE")
 }
 
 // bare is an object without what nobody asks for, and a Secret without its data.
@@ -165,13 +161,15 @@ func bare(object map[string]any) map[string]any {
 
 // referenceOf names an object.
 func referenceOf(object map[string]any) v1alpha1.ObjectReference {
-	meta, _ := object["metadata"].(map[string]any)
-	text := func(m map[string]any, key string) string {
-		s, _ := m[key].(string)
-		return s
-	}
-	return v1alpha1.ObjectReference{
-		APIVersion: text(object, "apiVersion"), Kind: text(object, "kind"),
-		Namespace: text(meta, "namespace"), Name: text(meta, "name"), UID: types.UID(text(meta, "uid")),
-	}
+	o := unstructured.Unstructured{Object: object}
+	return v1alpha1.ObjectReference{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID()}
+}
+
+func metaText(object map[string]any, key string) string {
+	text, _, _ := unstructured.NestedString(object, "metadata", key)
+	return text
+}
+
+func labelsOf(object map[string]any) map[string]string {
+	return (&unstructured.Unstructured{Object: object}).GetLabels()
 }

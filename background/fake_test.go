@@ -345,3 +345,8 @@ func mustJSON(t *testing.T, v any) string {
 func requestWith(old map[string]any) *interp.Request {
 	return &interp.Request{Admission: map[string]any{"uid": "u", "operation": "DELETE", "oldObject": old}}
 }
+
+// doRequest carries a GenerateRequest out.
+func (b *bench) doRequest(ctx context.Context, name string) time.Duration {
+	return requestTask(name).do(ctx, b.Worker)
+}

@@ -29,8 +29,13 @@ func (w *Worker) generate(ctx context.Context, j job) workResult {
 	if err != nil {
 		return failed(err)
 	}
-	if j.remove {
-		return w.remove(ctx, j, t, request)
+	switch {
+	case j.remove && !j.rule.keepsInStep():
+		return skipped("the rule does not keep its objects in step")
+	case j.remove && !t.gone && j.stillTriggers(ctx, request):
+		return skipped("the object is a trigger still")
+	case j.remove:
+		return w.removeAll(ctx, w.makes(j.rule), j.rule.policy.scope(), j.rule.selector(t.object), nil)
 	}
 	g := j.rule.policy.engine.Generate(ctx, request, j.rule.policy.FullName(), j.rule.name, w.options.Cluster)
 	switch {
@@ -86,19 +91,16 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workRes
 		} else if written {
 			out.resources = append(out.resources, referenceOf(target.Object))
 			if follows {
-				w.afterCopy(ctx, sourceOf(j, target))
+				// A source that went before its copy was made: the task of that change found no copy
+				// to remove. One that cannot be read now is read by the task.
+				source := sourceOf(j, target)
+				if _, there, err := w.live(ctx, source.source); err != nil || !there {
+					w.queue.Add(source)
+				}
 			}
 		}
 	}
 	return out.failedBy(failures)
-}
-
-// afterCopy queues a source that went before its copy was made: the task of that change found
-// no copy to remove. A source that cannot be read now is read by the task.
-func (w *Worker) afterCopy(ctx context.Context, t sourceTask) {
-	if _, there, err := w.live(ctx, t.source); err != nil || !there {
-		w.queue.Add(t)
-	}
 }
 
 // sourceOf looks after all copies of the object that a target is a copy of.

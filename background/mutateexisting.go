@@ -31,7 +31,10 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) workResult {
 		return failed(explained(err))
 	case t.why != "":
 		return w.dismissed(j, t)
-	case w.tooSoon(j):
+	case j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User &&
+		j.age < w.backoff.wait(triggerTask{j.rule.id(), j.trigger}):
+		// The program answers itself. It does so only where the rule says skipBackgroundRequests:
+		// false, and later each time, for it might not end.
 		return failed(errEarly)
 	}
 	request, err := requestFor(j.request, t.object)
@@ -50,13 +53,6 @@ func (w *Worker) mutateExisting(ctx context.Context, j job) workResult {
 		c.target(ctx, &wanted[i])
 	}
 	return c.outcome(wanted)
-}
-
-// tooSoon tells that the program answers itself. It does so only where the rule says
-// skipBackgroundRequests: false, and later each time, for it might not end.
-func (w *Worker) tooSoon(j job) bool {
-	own := j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User
-	return own && j.age < w.backoff.wait(triggerTask{j.rule.id(), j.trigger})
 }
 
 // A targetMutation is the work of one job.

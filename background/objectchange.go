@@ -29,7 +29,13 @@ func (w *Worker) ObjectChanged(s ObjectChange) {
 	switch {
 	case !s.Gone && w.backoff.isOwn(s.Object, s.Version):
 	case s.Of.Sources:
-		w.sourceSeen(s)
+		for _, p := range w.current.Load().policies {
+			for _, r := range p.rules {
+				if r.keepsInStep() && len(w.copies(r)) > 0 {
+					w.queue.Add(sourceTask{r.id(), s.Object})
+				}
+			}
+		}
 	default:
 		w.targetSeen(s.Labels)
 	}
@@ -44,17 +50,6 @@ func (w *Worker) targetSeen(own map[string]string) {
 		}
 		t := triggerTask{r.id(), trigger}
 		w.queue.AddAfter(t, w.backoff.wait(t))
-	}
-}
-
-// sourceSeen queues the source for each rule that copies objects.
-func (w *Worker) sourceSeen(s ObjectChange) {
-	for _, p := range w.current.Load().policies {
-		for _, r := range p.rules {
-			if r.keepsInStep() && len(w.copies(r)) > 0 {
-				w.queue.Add(sourceTask{r.id(), s.Object})
-			}
-		}
 	}
 }
 
@@ -110,16 +105,6 @@ func triggerOf(own map[string]string) v1alpha1.ObjectReference {
 		APIVersion: strings.TrimPrefix(own[prefix+"group"]+"/"+own[prefix+"version"], "/"), Kind: own[prefix+"kind"],
 		Namespace: own[prefix+"namespace"], UID: types.UID(own[prefix+"uid"]),
 	}
-}
-
-func labelsOf(object map[string]any) map[string]string {
-	out := map[string]string{}
-	meta, _ := object["metadata"].(map[string]any)
-	own, _ := meta["labels"].(map[string]any)
-	for key, value := range own {
-		out[key], _ = value.(string)
-	}
-	return out
 }
 
 // WatchFailed hears that objects cannot be watched: those that were changed or removed by

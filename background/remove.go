@@ -13,17 +13,6 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// remove removes what a rule has generated for a trigger that is none any more.
-func (w *Worker) remove(ctx context.Context, j job, t foundTrigger, request *interp.Request) workResult {
-	if !j.rule.keepsInStep() {
-		return skipped("the rule does not keep its objects in step")
-	}
-	if !t.gone && j.stillTriggers(ctx, request) {
-		return skipped("the object is a trigger still")
-	}
-	return w.removeAll(ctx, w.makes(j.rule), j.rule.policy.scope(), j.rule.selector(t.object), nil)
-}
-
 // stale removes what a policy in CEL has made for a trigger, and wants no longer for it: all
 // of it, where the object is a trigger no more. For a new object there is none.
 func (w *Worker) stale(ctx context.Context, j job, trigger map[string]any, wanted []interp.Generated) error {

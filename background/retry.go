@@ -31,8 +31,9 @@ func waitAfter(tries int) time.Duration {
 	return min(wait, longestWait)
 }
 
-// doRequest carries a GenerateRequest out.
-func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duration) {
+// do carries the GenerateRequest out.
+func (t requestTask) do(ctx context.Context, w *Worker) (again time.Duration) {
+	name := string(t)
 	r, err := w.options.Requests.Get(ctx, name)
 	switch {
 	case err != nil:
@@ -48,7 +49,15 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	if next := r.Status.NextRetry; next != nil && next.After(now) {
 		return min(next.Sub(now), longestWait) // whatever the clock of its writer said
 	}
-	age := w.age(name, now)
+	// How long it is known here: when it was made says less, by another clock, and work that
+	// takes a request for older than it is drops it before its object is stored.
+	w.mu.Lock()
+	first, known := w.known[name]
+	if !known {
+		first, w.known[name] = now, now
+	}
+	w.mu.Unlock()
+	age := now.Sub(first)
 	out, ok := w.inTurn(what(keyOf(r.Spec.Policy), r.Spec.Rule, r.Spec.Trigger), func() workResult { return w.carryOut(ctx, r, age) })
 	switch {
 	case !ok:
@@ -65,19 +74,6 @@ func (w *Worker) doRequest(ctx context.Context, name string) (again time.Duratio
 	}
 	w.forget(name)
 	return 0
-}
-
-// age is for how long a request is known here. When it was made says less: that is by
-// another clock, and work that takes a request for older than it is drops it before
-// its object is stored.
-func (w *Worker) age(name string, now time.Time) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	first, known := w.known[name]
-	if !known {
-		first, w.known[name] = now, now
-	}
-	return now.Sub(first)
 }
 
 // forget lets go of a request that is done.

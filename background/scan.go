@@ -37,21 +37,15 @@ func (w *Worker) doScan(ctx context.Context, r *preparedRule, from scanCursor) (
 		}
 	}
 	if r.existing {
-		next, err = w.scanTriggers(ctx, r, from)
+		own := r.selector(nil) // what the rule itself has made triggers nothing: there would be more each time
+		next, err = w.eachMatched(ctx, r, from, func(object map[string]any) bool {
+			return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(r.policy.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
+				return t.Rule == r.name && t.Action == interp.GenerateTargets
+			})
+		})
 		failures = append(failures, err)
 	}
 	return next, errors.Join(failures...)
-}
-
-// scanTriggers generates for all objects that trigger a rule, but for those that the
-// rule itself has made: there would be more of them each time.
-func (w *Worker) scanTriggers(ctx context.Context, r *preparedRule, from scanCursor) (scanCursor, error) {
-	own := r.selector(nil)
-	return w.eachMatched(ctx, r, from, func(object map[string]any) bool {
-		return !own.Matches(labels.Set(labelsOf(object))) && slices.ContainsFunc(r.policy.engine.GenerateTriggers(ctx, withoutRequest(object)), func(t interp.GenerateTrigger) bool {
-			return t.Rule == r.name && t.Action == interp.GenerateTargets
-		})
-	})
 }
 
 // eachMatched has the work of a rule done for each object of the kinds that it matches
@@ -75,7 +69,7 @@ func (w *Worker) eachMatched(ctx context.Context, r *preparedRule, from scanCurs
 				break
 			}
 			for _, object := range page {
-				if !w.leftOut(object) && triggers(object) {
+				if !w.current.Load().leavesOut(object) && triggers(object) {
 					w.queue.Add(triggerTask{r.id(), referenceOf(object)})
 				}
 			}
@@ -85,15 +79,15 @@ func (w *Worker) eachMatched(ctx context.Context, r *preparedRule, from scanCurs
 	return scanCursor{}, errors.Join(failures...)
 }
 
-// leftOut tells of an object in a namespace of which no request is asked about, or of
+// leavesOut tells of an object in a namespace of which no request is asked about, or of
 // such a namespace itself.
-func (w *Worker) leftOut(object map[string]any) bool {
+func (s *policySnapshot) leavesOut(object map[string]any) bool {
 	at := referenceOf(object)
 	namespace := at.Namespace
 	if at.APIVersion == "v1" && at.Kind == "Namespace" {
 		namespace = at.Name
 	}
-	return namespace != "" && slices.Contains(w.current.Load().excluded, namespace)
+	return namespace != "" && slices.Contains(s.excluded, namespace)
 }
 
 // filtersOf are all filters of a block.

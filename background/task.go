@@ -16,10 +16,6 @@ type task interface {
 // A requestTask carries out the GenerateRequest of a name.
 type requestTask string
 
-func (t requestTask) do(ctx context.Context, w *Worker) time.Duration {
-	return w.doRequest(ctx, string(t))
-}
-
 // A recordsTask brings the records of what rules make up to date with the policies.
 type recordsTask struct{}
 

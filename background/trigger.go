@@ -146,9 +146,3 @@ func (w *Worker) live(ctx context.Context, at v1alpha1.ObjectReference) (map[str
 	}
 	return object, found, err
 }
-
-func metaText(object map[string]any, key string) string {
-	meta, _ := object["metadata"].(map[string]any)
-	s, _ := meta[key].(string)
-	return s
-}

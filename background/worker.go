@@ -1,6 +1,7 @@
 package background
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -56,29 +57,17 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Workers == 0 {
-		o.Workers = 4
-	}
-	if o.Waiting == 0 {
-		o.Waiting = 5000
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 30 * time.Second
-	}
-	if o.ScanTimeout == 0 {
-		o.ScanTimeout = 5 * time.Minute
-	}
-	if o.Every == 0 {
-		o.Every = time.Hour
-	}
+	o.Workers, o.Waiting = cmp.Or(o.Workers, 4), cmp.Or(o.Waiting, 5000)
+	o.Timeout, o.ScanTimeout, o.Every = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.ScanTimeout, 5*time.Minute), cmp.Or(o.Every, time.Hour)
 	if o.Records == nil {
 		o.Records = &memoryStore{}
 	}
+	none := func(string, string, string) []ObjectKind { return nil }
 	if o.Kinds == nil {
-		o.Kinds = func(string, string, string) []ObjectKind { return nil }
+		o.Kinds = none
 	}
 	if o.Resources == nil {
-		o.Resources = func(string, string, string) []ObjectKind { return nil }
+		o.Resources = none
 	}
 	return o
 }
