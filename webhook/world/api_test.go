@@ -140,8 +140,8 @@ func TestWatchedAnswers(t *testing.T) {
 	w.consider(secret, []byte(`{"items":[{}]}`))
 	large := apiPath{resource: at.resource, namespace: "large"}
 	w.consider(large, []byte(`{"items":[{"a":"`+strings.Repeat("x", maxWatched)+`"}]}`))
-	if len(w.all) != 2 {
-		t.Errorf("%d places are watched", len(w.all))
+	if w.all.Len() != 2 {
+		t.Errorf("%d places are watched", w.all.Len())
 	}
 }
 
@@ -155,8 +155,8 @@ func TestWatchesAreBounded(t *testing.T) {
 		w.answer(first)
 		w.consider(apiPath{resource: resource, namespace: strings.Repeat("x", i+1)}, []byte(`{"items":[{}]}`))
 	}
-	if len(w.all) > maxWatches || w.all[first] == nil {
-		t.Errorf("%d places, the first there: %v", len(w.all), w.all[first] != nil)
+	if _, there := w.all.Get(first); w.all.Len() > maxWatches || !there {
+		t.Errorf("%d places, the first there: %v", w.all.Len(), there)
 	}
 }
 
@@ -206,7 +206,8 @@ func TestOutgrown(t *testing.T) {
 	w.begin(ctx)
 	w.consider(at, []byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a"}}]}`))
 	awaitAnswer(t, w, at, func(l list) bool { return len(l.Items) == 1 })
-	held := w.all[at]
+	kept, _ := w.all.Get(at)
+	held := kept.(*watch)
 	if _, err := client.Resource(at.resource).Namespace("shop").Create(ctx, widget("b", strings.Repeat("x", 2*maxWatched)), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +219,7 @@ func TestOutgrown(t *testing.T) {
 			t.Fatal("a list beyond the bound is answered")
 		}
 	}
-	if w.all[at] != nil {
+	if w.all.Len() > 0 {
 		t.Error("the list is still held")
 	}
 	held.version++

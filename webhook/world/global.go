@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kvap/kvap/interp"
 )
@@ -50,15 +51,10 @@ const globalsInterval = time.Second
 
 // run follows the entries.
 func (g *globals) run(ctx context.Context) {
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		g.find(ctx)
 		g.follow(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(globalsInterval):
-		}
-	}
+	}, globalsInterval)
 }
 
 // find watches the entries once the cluster has the kind.
@@ -144,17 +140,12 @@ func stringField(m map[string]any, key string) string {
 // one before, which may be wrong by now.
 func (e *global) refresh(ctx context.Context, w *World, call map[string]any) {
 	interval, tries := rhythm(call)
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		answer, err := persist(ctx, tries, func() (any, error) { return callEntry(ctx, w, call) })
 		e.mu.Lock()
+		defer e.mu.Unlock()
 		e.answer, e.err, e.projected = answer, err, nil
-		e.mu.Unlock()
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(interval):
-		}
-	}
+	}, interval)
 }
 
 // The bounds of how often a call is made, whatever its entry says.

@@ -11,10 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/lru"
 )
 
 // What is watched for API calls at most. A list is watched only if it is small: each
@@ -24,22 +24,20 @@ const (
 	maxWatched = 1 << 20 // bytes of an answer
 )
 
-// watches are the objects that rules asked for before, kept up to date.
+// watches are the objects that rules asked for before, kept up to date: those that were
+// asked for last.
 type watches struct {
 	client dynamic.Interface
+	all    *lru.Cache // apiPath to *watch
 
-	mu   sync.Mutex
-	ctx  context.Context // of all watches; nil before begin
-	all  map[apiPath]*watch
-	tick int64 // of the last use
+	mu  sync.Mutex
+	ctx context.Context // of all watches; nil before begin
 }
 
 // A watch keeps an object, or a list of objects, up to date.
 type watch struct {
-	store    cache.Store
-	informer cache.Controller
+	informer cache.SharedIndexInformer
 	stop     context.CancelFunc
-	used     int64
 
 	// frame is the list around the items; typed tells whether these say their kind.
 	frame map[string]any
@@ -53,7 +51,7 @@ type watch struct {
 }
 
 func newWatches(client dynamic.Interface) *watches {
-	return &watches{client: client, all: map[apiPath]*watch{}}
+	return &watches{client: client, all: lru.NewWithEvictionFunc(maxWatches, func(_ lru.Key, gone any) { gone.(*watch).stop() })}
 }
 
 // begin lets API calls start watches, which last as long as the context.
@@ -65,16 +63,6 @@ func (w *watches) begin(ctx context.Context) {
 
 // start watches a place for as long as the context lasts.
 func (w *watches) start(ctx context.Context, at apiPath) *watch {
-	resource := w.client.Resource(at.resource)
-	var from dynamic.ResourceInterface = resource
-	if at.namespace != "" {
-		from = resource.Namespace(at.namespace)
-	}
-	narrow := func(o *metav1.ListOptions) {
-		if at.name != "" {
-			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
-		}
-	}
 	out := &watch{version: 1}
 	ctx, out.stop = context.WithCancel(ctx)
 	changed := func(any) {
@@ -82,21 +70,13 @@ func (w *watches) start(ctx context.Context, at apiPath) *watch {
 		defer out.mu.Unlock()
 		out.version++
 	}
-	out.store, out.informer = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-				narrow(&o)
-				return from.List(ctx, o)
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-				narrow(&o)
-				return from.Watch(ctx, o)
-			},
-		}, w.client),
-		ObjectType: &unstructured.Unstructured{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, n any) { changed(n) },
-		},
+	out.informer = dynamicinformer.NewFilteredDynamicInformer(w.client, at.resource, at.namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
+		if at.name != "" {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", at.name).String()
+		}
+	}).Informer()
+	_, _ = out.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it has not stopped
+		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, n any) { changed(n) },
 	})
 	go out.informer.RunWithContext(ctx)
 	return out
@@ -106,11 +86,7 @@ func (o *watch) synced() bool { return o.informer.HasSynced() }
 
 // get is an object that is watched. It must not be changed.
 func (o *watch) get(namespace, name string) (map[string]any, bool) {
-	key := name
-	if namespace != "" {
-		key = namespace + "/" + name
-	}
-	found, ok, err := o.store.GetByKey(key)
+	found, ok, err := o.informer.GetStore().GetByKey(cache.NewObjectName(namespace, name).String())
 	if err != nil || !ok || !o.synced() {
 		return nil, false
 	}
@@ -120,22 +96,15 @@ func (o *watch) get(namespace, name string) (map[string]any, bool) {
 // answer is what the API server would say to a plain get or list, if it is watched
 // and there. What is missing is not answered: it may only be late.
 func (w *watches) answer(at apiPath) ([]byte, bool) {
-	w.mu.Lock()
-	w.tick++
-	found := w.all[at]
-	if found == nil {
-		w.mu.Unlock()
+	kept, ok := w.all.Get(at)
+	if !ok || !kept.(*watch).synced() {
 		return nil, false
 	}
-	found.used = w.tick
-	w.mu.Unlock()
-	if !found.synced() {
-		return nil, false
-	}
+	found := kept.(*watch)
 	if at.name == "" {
 		answer, ok := found.list()
-		if !ok {
-			w.drop(at, found)
+		if !ok { // the API server is asked again, and its answer says whether it is watched again
+			w.all.Remove(at)
 		}
 		return answer, ok
 	}
@@ -145,17 +114,6 @@ func (w *watches) answer(at apiPath) ([]byte, bool) {
 	}
 	data, err := json.Marshal(object)
 	return data, err == nil
-}
-
-// drop lets go of a list that has grown too large: the API server is asked again, and
-// whether it is watched again is for its answer to say.
-func (w *watches) drop(at apiPath, it *watch) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.all[at] == it {
-		it.stop()
-		delete(w.all, at)
-	}
 }
 
 // list is the answer to a list, in the order of the API server; false where it has
@@ -189,7 +147,7 @@ func (o *watch) list() ([]byte, bool) {
 // objects are all that is watched, in the order of the API server. They must not be
 // changed.
 func (o *watch) objects() []any {
-	list := o.store.List()
+	list := o.informer.GetStore().List()
 	slices.SortFunc(list, func(a, b any) int {
 		x, y := a.(*unstructured.Unstructured), b.(*unstructured.Unstructured)
 		return cmp.Or(cmp.Compare(x.GetNamespace(), y.GetNamespace()), cmp.Compare(x.GetName(), y.GetName()))
@@ -226,32 +184,16 @@ func (w *watches) consider(at apiPath, answer []byte) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.ctx == nil || w.all[at] != nil {
+	if _, known := w.all.Get(at); known || w.ctx == nil {
 		return
 	}
-	if len(w.all) >= maxWatches {
-		w.dropOldest()
-	}
 	started := w.start(w.ctx, at)
-	started.used, started.frame = w.tick, frame
+	started.frame = frame
 	if len(items) > 0 {
 		first, _ := items[0].(map[string]any)
 		_, started.typed = first["kind"]
 	}
-	w.all[at] = started
-}
-
-// dropOldest lets go of what was not used for longest.
-func (w *watches) dropOldest() {
-	var oldest apiPath
-	least := int64(1<<63 - 1)
-	for at, one := range w.all {
-		if one.used < least {
-			oldest, least = at, one.used
-		}
-	}
-	w.all[oldest].stop()
-	delete(w.all, oldest)
+	w.all.Add(at, started)
 }
 
 // syncInterval is how often caches that are not watches are looked at.
