@@ -90,7 +90,7 @@ func newManager(config *rest.Config, options Options, unheard toolscache.WatchEr
 
 // setUp makes a reconciler, and has it make passes where this replica leads.
 func setUp(m manager.Manager, config *rest.Config, options Options, debouncer *debouncer, outages *outages) error {
-	p, err := newReconciler(m, config, options, debouncer.trigger, outages)
+	p, err := newReconciler(m, config, options, debouncer, outages)
 	if err != nil {
 		return err
 	}
@@ -98,13 +98,13 @@ func setUp(m manager.Manager, config *rest.Config, options Options, debouncer *d
 		return err
 	}
 	p.reports.world = options.World
-	run := (&leader{reconciler: p, debouncer: debouncer, beside: options.Leading}).lead
+	run := p.lead
 	if options.LeaderElection {
 		lock, err := newLock(m, options.Namespace)
 		if err != nil {
 			return err
 		}
-		run = (&election{lock: lock, follow: (&follower{reconciler: p, debouncer: debouncer}).follow, lead: run}).run
+		run = (&election{lock: lock, follow: p.follow, lead: run}).run
 	}
 	for _, r := range []manager.RunnableFunc{p.listen, run} {
 		if err := m.Add(r); err != nil {

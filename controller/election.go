@@ -6,12 +6,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientelection "k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
 // The lease of the replica that writes. Another takes over when it was not renewed for its
@@ -134,4 +139,74 @@ func (l *cachedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 		l.lost()
 	}
 	return record, raw, err
+}
+
+// lead does what only one replica does, passes and what goes with them, until the context ends,
+// or something fails. All has ended when it returns. A replica may lead several times.
+func (r *reconciler) lead(ctx context.Context) error {
+	defer r.forget()
+	again := true // a process may lead several times
+	passes, err := controller.NewUnmanaged("kvap", controller.Options{
+		Reconciler: r, MaxConcurrentReconciles: 1, SkipNameValidation: &again, Logger: log.FromContext(ctx),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryAfter/10, 5*retryAfter),
+	})
+	if err != nil {
+		return err
+	}
+	if err := passes.Watch(source.Func(r.debouncer.start)); err != nil {
+		return err
+	}
+	all := append([]func(context.Context) error{passes.Start, r.params.Start, r.reports.run}, r.options.Leading...)
+	group, running := errgroup.WithContext(ctx)
+	for _, run := range all {
+		group.Go(func() error { return run(running) })
+	}
+	if err := group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// follow serves what the API server may ask any replica, and writes nothing, until the replica
+// is elected, or the context ends. It serves every rule that a webhook could be asked for, so
+// that it lacks none whatever the one who writes is about to do.
+func (r *reconciler) follow(ctx context.Context, elected <-chan struct{}) {
+	triggered := r.debouncer.triggered()
+	for {
+		err := r.mirror(ctx)
+		retry := make(<-chan time.Time)
+		if err != nil {
+			if ctx.Err() == nil {
+				log.FromContext(ctx).Error(err, "following")
+			}
+			retry = time.After(retryAfter)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-elected:
+			return
+		case <-triggered:
+			time.Sleep(settleDelay)
+		case <-retry:
+		}
+	}
+}
+
+// mirror reads and compiles as a pass does, serves, and writes nothing.
+func (r *reconciler) mirror(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in, schemas, _, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	result, err := r.compiler.compile(ctx, in, schemas)
+	if err != nil {
+		return err
+	}
+	wide := r.webhooks.wideOf(Remaining{Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces}, in.sources, rulesByPolicy(result))
+	_, err = r.webhooks.fallback.Serve(ctx, wide)
+	r.answering(err)
+	return err
 }

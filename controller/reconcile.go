@@ -41,7 +41,7 @@ type reconciler struct {
 	metrics    *metrics
 	step       func(Step)
 	now        func() time.Time
-	changed    func() // asks for another pass
+	debouncer  *debouncer // asks for another pass
 	begun      *atomic.Bool
 	webhookErr *atomic.Pointer[error] // why the webhook answers nobody
 

@@ -28,8 +28,8 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// newReconciler puts a reconciler together. changed asks for a pass.
-func newReconciler(m manager.Manager, config *rest.Config, options Options, changed func(), outages *outages) (*reconciler, error) {
+// newReconciler puts a reconciler together. The debouncer asks for passes.
+func newReconciler(m manager.Manager, config *rest.Config, options Options, debouncer *debouncer, outages *outages) (*reconciler, error) {
 	kube, err := kubernetes.NewForConfigAndClient(config, m.GetHTTPClient())
 	if err != nil {
 		return nil, err
@@ -60,11 +60,11 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, chan
 	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &reconciler{
 		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.Step,
-		watcher:    &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: changed, outages: outages},
+		watcher:    &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: debouncer.trigger, outages: outages},
 		policies:   &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
 		types:      &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler:   &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
-		changed:    changed,
+		debouncer:  debouncer,
 		outages:    outages,
 		begun:      &atomic.Bool{},
 		webhookErr: &atomic.Pointer[error]{},
@@ -85,7 +85,7 @@ func (r *reconciler) forget() {
 	}
 	r.canary = &canary{writer: w, options: r.options, config: r.config, now: r.now, patience: canaryPatience}
 	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.step, drift: r.metrics.drift.Inc, applied: map[string]string{}}
-	r.params = newParamSync(r.kube, w, r.changed)
+	r.params = newParamSync(r.kube, w, r.debouncer.trigger)
 	r.webhooks = &webhooks{
 		fallback: r.options.Fallback, client: w.client, writer: w, answering: r.answering,
 		owner:   owner{direct: w.direct, name: r.options.WebhookOwner},
@@ -158,7 +158,7 @@ func (r *reconciler) listen(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-r.options.Fallback.Changed():
-			r.changed()
+			r.debouncer.trigger()
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -55,7 +56,7 @@ func New(config *rest.Config, namespace string) (*Client, *Requests, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Client{client: c}, &Requests{client: c, namespace: namespace}, nil
+	return &Client{client: c, names: finder{kept: expiring.NewExpiring()}}, &Requests{client: c, namespace: namespace}, nil
 }
 
 func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {

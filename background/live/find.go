@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -18,7 +19,7 @@ import (
 // read by its name: to look after thousands of objects takes one list of their
 // triggers, and not thousands.
 
-// A names is what one list has told, or is about to.
+// names are what one list has told, or is about to.
 type names struct {
 	mu    sync.Mutex
 	begun time.Time
@@ -28,32 +29,23 @@ type names struct {
 // A finder keeps names, by kind and namespace.
 type finder struct {
 	mu   sync.Mutex
-	kept map[string]*names
+	kept *expiring.Expiring
 }
 
 // keepNames is for how long names are kept that nobody asks for.
 const keepNames = 2 * time.Minute
 
 // of are the names of a kind in a namespace.
-func (f *finder) of(apiVersion, kind, namespace string, now time.Time) *names {
+func (f *finder) of(apiVersion, kind, namespace string) *names {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.kept == nil {
-		f.kept = map[string]*names{}
-	}
-	for key, n := range f.kept {
-		if n.mu.TryLock() {
-			if now.Sub(n.begun) > keepNames {
-				delete(f.kept, key)
-			}
-			n.mu.Unlock()
-		}
-	}
 	key := apiVersion + "/" + kind + " " + namespace
-	if f.kept[key] == nil {
-		f.kept[key] = &names{begun: now}
+	kept, ok := f.kept.Get(key)
+	if !ok {
+		kept = &names{}
 	}
-	return f.kept[key]
+	f.kept.Set(key, kept, keepNames)
+	return kept.(*names)
 }
 
 // Find implements background.Cluster.
@@ -73,7 +65,7 @@ func (c *Client) Find(ctx context.Context, apiVersion, kind, namespace string, u
 // nameOf is the name of the object with a UID; empty where a list that began after it
 // was asked has none.
 func (c *Client) nameOf(ctx context.Context, apiVersion, kind, namespace string, uid types.UID, asked time.Time) (string, error) {
-	n := c.names.of(apiVersion, kind, namespace, asked)
+	n := c.names.of(apiVersion, kind, namespace)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if name := n.of[uid]; name != "" || n.of != nil && n.begun.After(asked) {

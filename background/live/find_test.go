@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	expiring "k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -48,7 +49,7 @@ func TestFind(t *testing.T) {
 	for i := range 2000 {
 		s.uids[fmt.Sprint("n", i)] = types.UID(fmt.Sprint("u", i))
 	}
-	c := &Client{client: s}
+	c := &Client{client: s, names: finder{kept: expiring.NewExpiring()}}
 	find := func(uid types.UID, want bool, lists int) {
 		t.Helper()
 		s.lists = 0

@@ -1,7 +1,6 @@
 package certs
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,6 +14,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // The keys of a record. The last two are those of a Secret for TLS.
@@ -51,17 +52,14 @@ type record struct {
 
 // bundle are the authorities that API servers should trust.
 func (r *record) bundle() []byte {
-	var out bytes.Buffer
 	list := slices.Clone(r.old)
 	for _, p := range []*pair{r.signer, r.next} {
 		if p != nil {
 			list = append(list, p.cert)
 		}
 	}
-	for _, cert := range list {
-		_ = pem.Encode(&out, &pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw}) // into memory
-	}
-	return out.Bytes()
+	text, _ := certutil.EncodeCertificates(list...) // into memory
+	return text
 }
 
 // A renewal is what a record is brought up to date with.
