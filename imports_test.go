@@ -91,7 +91,7 @@ webhook/endpoint: webhook/certs
 webhook/registration: policy
 webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
-webhook/world: images internal/proven internal/turns interp
+webhook/world: images internal/proven internal/turns interp webhook/registration
 report: diag
 background: api/v1alpha1 interp policy
 background/live: api/v1alpha1 background interp

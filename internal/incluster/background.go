@@ -65,10 +65,10 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	out.options = background.Options{
 		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
 		Kinds: func(group, version, kind string) []background.ObjectKind {
-			return firstKinds(o.kinds(), group, version, kind)
+			return firstKinds(o.world.Served().All(), group, version, kind)
 		},
 		Resources: func(group, version, resource string) []background.ObjectKind {
-			return kindsNamed(o.kinds(), group, version, resource)
+			return kindsNamed(o.world.Served().All(), group, version, resource)
 		},
 	}
 	return out, nil

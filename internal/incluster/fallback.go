@@ -230,7 +230,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 		}
 	}
 	options := o.registration(remaining.ExcludeNamespaces)
-	objects, problems := registration.Configure(list, o.kinds(), options)
+	objects, problems := registration.Configure(list, o.world.Served().All(), options)
 	if err := registration.Check(objects); err != nil {
 		return out, nil, err
 	}
@@ -284,14 +284,6 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 func isServed(r *policy.Rule) bool {
 	_, more := r.VerifiesMore()
 	return !more
-}
-
-func (o *fallback) kinds() registration.Table {
-	var out registration.Table
-	for _, r := range o.world.Served().All() {
-		out = append(out, registration.Resource(r))
-	}
-	return out
 }
 
 func (o *fallback) registration(excludeNamespaces []string) registration.Options {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 func deleteNow() metav1.DeleteOptions { return metav1.DeleteOptions{} }
@@ -257,7 +258,7 @@ func TestGlobals(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	})
 	w.watches = newWatches(client)
-	w.served.current.Store(&[]Resource{{"kyverno.io", "v2beta1", "GlobalContextEntry", "globalcontextentries", false, nil}})
+	w.served.current.Store(&registration.Table{{Group: "kyverno.io", Version: "v2beta1", Kind: "GlobalContextEntry", Plural: "globalcontextentries"}})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go w.globals.run(ctx)

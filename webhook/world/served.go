@@ -3,27 +3,22 @@ package world
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-)
 
-// A Resource is what the cluster serves for a kind.
-type Resource struct {
-	Group, Version, Kind, Plural string
-	Namespaced                   bool
-	Subresources                 []string
-}
+	"github.com/kvap/kvap/webhook/registration"
+)
 
 // Served is what a cluster serves, as it was when it was last asked.
 type Served struct {
 	client   discovery.DiscoveryInterface
-	current  atomic.Pointer[[]Resource]
+	current  atomic.Pointer[registration.Table]
 	changed  chan struct{}
 	expected chan struct{}
 }
@@ -40,7 +35,7 @@ func (s *Served) Refresh() error {
 	}
 	next := resourcesOf(lists)
 	before := s.current.Swap(&next)
-	if before != nil && !slices.EqualFunc(*before, next, Resource.equal) {
+	if before != nil && !equality.Semantic.DeepEqual(*before, next) {
 		select {
 		case s.changed <- struct{}{}:
 		default:
@@ -50,7 +45,7 @@ func (s *Served) Refresh() error {
 }
 
 // Discover asks a cluster once what it serves.
-func Discover(client discovery.DiscoveryInterface) ([]Resource, error) {
+func Discover(client discovery.DiscoveryInterface) (registration.Table, error) {
 	s := newServed(client)
 	err := s.Refresh()
 	return s.All(), err
@@ -96,13 +91,8 @@ func (s *Served) run(ctx context.Context) {
 // Changed yields after what is served changed.
 func (s *Served) Changed() <-chan struct{} { return s.changed }
 
-func (r Resource) equal(o Resource) bool {
-	return r.Group == o.Group && r.Version == o.Version && r.Kind == o.Kind && r.Plural == o.Plural &&
-		r.Namespaced == o.Namespaced && slices.Equal(r.Subresources, o.Subresources)
-}
-
-func resourcesOf(lists []*metav1.APIResourceList) []Resource {
-	var out []Resource
+func resourcesOf(lists []*metav1.APIResourceList) registration.Table {
+	var out registration.Table
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -112,7 +102,7 @@ func resourcesOf(lists []*metav1.APIResourceList) []Resource {
 		for _, r := range list.APIResources {
 			if !strings.Contains(r.Name, "/") {
 				at[r.Name] = len(out)
-				out = append(out, Resource{version.Group, version.Version, r.Kind, r.Name, r.Namespaced, nil})
+				out = append(out, registration.Resource{Group: version.Group, Version: version.Version, Kind: r.Kind, Plural: r.Name, Namespaced: r.Namespaced})
 			}
 		}
 		for _, r := range list.APIResources {
@@ -127,7 +117,7 @@ func resourcesOf(lists []*metav1.APIResourceList) []Resource {
 }
 
 // All are the resources, in the order of the cluster.
-func (s *Served) All() []Resource {
+func (s *Served) All() registration.Table {
 	if list := s.current.Load(); list != nil {
 		return *list
 	}
