@@ -60,18 +60,31 @@ func (w PolicyState) carrier(mode string) (*unstructured.Unstructured, error) {
 
 func (w PolicyState) stays(rule string) bool { return slices.Contains(w.Staying, rule) }
 
-// someRules is a policy with only some of its rules, which judge every request as
-// they do in the whole policy.
-func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(asMade(o).Object)
+// PoliciesOf is what kvap reads in an object: one policy, or none.
+func PoliciesOf(o *unstructured.Unstructured) []*policy.Policy {
+	data, err := json.Marshal(o.Object)
 	if err != nil {
 		panic(err) // what came as JSON goes as JSON
 	}
 	f, _ := policy.Parse(o.GetName(), data)
-	if len(f.Policies) != 1 {
+	return f.Policies
+}
+
+func policyOf(o *unstructured.Unstructured) (*policy.Policy, error) {
+	found := PoliciesOf(o)
+	if len(found) != 1 {
 		return nil, fmt.Errorf("the policy cannot be read; kvap status says why")
 	}
-	p := f.Policies[0]
+	return found[0], nil
+}
+
+// someRules is a policy with only some of its rules, which judge every request as
+// they do in the whole policy.
+func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unstructured.Unstructured, error) {
+	p, err := policyOf(asMade(o))
+	if err != nil {
+		return nil, err
+	}
 	if p.ApplyOne {
 		return nil, fmt.Errorf("it applies only the first rule that matches (applyRules: One), so its rules cannot be told apart; rewrite it, or leave it with Kyverno")
 	}

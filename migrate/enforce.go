@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -325,15 +324,10 @@ func (g Goal) WayFor(w PolicyState) (v1alpha1.MigrationWay, error) {
 	if !CanCarry(w.Ref) || w.Ref.Group != kyvernoGroup {
 		return v1alpha1.WayAdmission, nil
 	}
-	data, err := json.Marshal(w.Source.Object)
+	p, err := policyOf(w.Source)
 	if err != nil {
-		panic(err) // what came as JSON goes as JSON
+		return "", err
 	}
-	f, _ := policy.Parse(w.Ref.Name, data)
-	if len(f.Policies) != 1 {
-		return "", fmt.Errorf("the policy cannot be read; kvap status says why")
-	}
-	p := f.Policies[0]
 	onlyValidates := !slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Validate == nil })
 	switch {
 	case !p.Admission:

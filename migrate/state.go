@@ -3,6 +3,7 @@ package migrate
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,10 +47,7 @@ type PolicyState struct {
 
 // Title is what a user calls the policy on the command line, whatever his namespace is.
 func (w PolicyState) Title() string {
-	if w.Ref.Namespace != "" {
-		return w.Ref.Namespace + "/" + w.Ref.Name
-	}
-	return w.Ref.Name
+	return strings.TrimPrefix(w.Ref.Namespace+"/"+w.Ref.Name, "/")
 }
 
 // Judging tells whether somebody judges, or why that is not known.

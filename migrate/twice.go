@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -78,12 +77,7 @@ func readsItself(v any, path []string) bool {
 
 // twiceRules are the rules of a policy that may act twice, by their names.
 func twiceRules(source *unstructured.Unstructured) (out []string) {
-	data, err := json.Marshal(asMade(source).Object)
-	if err != nil {
-		panic(err) // what came as JSON goes as JSON
-	}
-	f, _ := policy.Parse(source.GetName(), data)
-	for _, p := range f.Policies {
+	for _, p := range PoliciesOf(source) {
 		for _, r := range p.Rules {
 			if actsTwice(r) && !slices.Contains(out, r.Name) {
 				out = append(out, r.Name)

@@ -16,6 +16,7 @@ import (
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 )
@@ -46,7 +47,7 @@ func (c *comparison) options(names []string) (o compare.Options, err error) {
 		}
 	}
 	c.chosen = len(names) > 0 || c.flags.selector != ""
-	o.Selection = compare.Selection{Names: names, Every: c.flags.allNamespaces || o.Cluster == nil}
+	o.Selection = live.Selection{Names: names, Every: c.flags.allNamespaces || o.Cluster == nil}
 	if o.Cluster != nil {
 		o.Selection.Namespace = o.Cluster.Namespace
 	}

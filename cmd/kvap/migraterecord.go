@@ -18,6 +18,7 @@ import (
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/compare"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/migrate/record"
 	"github.com/kvap/kvap/migrate/recording"
 	"github.com/kvap/kvap/policy"
@@ -179,7 +180,7 @@ func (f *recordFlags) choose(ctx context.Context, cmd *cobra.Command, r *recordi
 	reading := &comparison{flags: compareFlags{sourceFlags: f.sourceFlags}, choices: choices, stdin: cmd.InOrStdin()}
 	o := compare.Options{
 		Translate: choices.Translate, Files: reading.files, Counts: func(string) bool { return false },
-		Selection: compare.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: f.fromFiles() || f.allNamespaces},
+		Selection: live.Selection{Names: names, Labels: labels.Everything(), Namespace: r.Namespace, Every: f.fromFiles() || f.allNamespaces},
 	}
 	if !f.fromFiles() {
 		o.Cluster = r.Connection

@@ -48,15 +48,12 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 		return nil, err
 	}
 	look, err := c.newLook(s)
-	if err == nil {
-		var known []map[string]any
-		known, err = look.Known(ctx)
-		s.Known = append(s.Known, known...)
-	}
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	known, err := look.Known(ctx)
+	s.Known = append(s.Known, known...)
+	return s, err
 }
 
 // readPolicies reads the policies. The mark tells what was read.
@@ -183,10 +180,7 @@ func (c *Comparing) clusterObjects(ctx context.Context, send func(*unstructured.
 	for _, resource := range passedOver {
 		c.leave(fmt.Errorf("objects of %s may not be read", resource))
 	}
-	if err != nil {
-		return err
-	}
-	return nil
+	return err
 }
 
 // clusterReports adds what Kyverno has reported.

@@ -16,6 +16,7 @@ import (
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -25,7 +26,7 @@ import (
 // Options say what is compared, and by which evidence.
 type Options struct {
 	Cluster   *cluster.Connection // nil where everything is in files
-	Selection Selection
+	Selection live.Selection
 	Translate translate.Options
 	// Rewrite carries out choices that are about the policies themselves.
 	Rewrite func([]*policy.Policy)

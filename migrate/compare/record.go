@@ -12,10 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/migrate"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
 )
 
@@ -60,51 +62,25 @@ func (c *Comparing) lines() string {
 	return fmt.Sprintf("%d recorded requests or log entries", c.unread)
 }
 
-// attempts is how often a record is written that others write too.
-const attempts = 5
-
-func (c *Comparing) recordOne(ctx context.Context, source unstructured.Unstructured, found v1alpha1.Comparison) (err error) {
+// recordOne writes a record that others write too.
+func (c *Comparing) recordOne(ctx context.Context, source unstructured.Unstructured, found v1alpha1.Comparison) error {
 	gvk := source.GroupVersionKind()
 	reference := v1alpha1.PolicyReference{Group: gvk.Group, Kind: gvk.Kind, Namespace: source.GetNamespace(), Name: source.GetName(), UID: source.GetUID()}
 	name := controller.TranslationName(reference)
-	for range attempts {
-		if err = c.writeRecord(ctx, name, reference, found); !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
-			return err
-		}
-	}
-	return err
-}
-
-func (c *Comparing) writeRecord(ctx context.Context, name string, reference v1alpha1.PolicyReference, found v1alpha1.Comparison) error {
 	resource, _ := c.Cluster.Serves(v1alpha1.Group, "Migration", v1alpha1.Version)
-	client := c.Cluster.Dynamic.Resource(resource)
-	var dryRun []string
-	if c.TryOnly {
-		dryRun = []string{metav1.DryRunAll}
-	}
-	there, err := client.Get(ctx, name, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	isNew := apierrors.IsNotFound(err)
-	record := migrate.NewRecord(name, reference)
-	if !isNew {
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(there.Object, record); err != nil {
+	again := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	return retry.OnError(retry.DefaultRetry, again, func() error {
+		record := migrate.NewRecord(name, reference)
+		there, err := c.Cluster.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(there.Object, record)
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-	}
-	record.Status.Comparison = &found
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(record)
-	if err != nil {
-		return err
-	}
-	o := &unstructured.Unstructured{Object: content}
-	if isNew {
-		_, err = client.Create(ctx, o, metav1.CreateOptions{DryRun: dryRun, FieldManager: "kvap-cli"})
-	} else {
-		_, err = client.Update(ctx, o, metav1.UpdateOptions{DryRun: dryRun, FieldManager: "kvap-cli"})
-	}
-	return err
+		record.Status.Comparison = &found
+		return live.Record(ctx, c.Cluster, record, c.TryOnly)
+	})
 }
 
 // comparisonOf sums up what was found of the rules of a policy. It is clean where

@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
@@ -54,24 +55,16 @@ func (s *Setting) judges(o Options) (*judge.Judges, error) {
 		compile.Options{Translate: o.Translate}, judge.ClusterState{Objects: s.Known, Deployed: s.Deployed, Mutations: s.Mutations})
 }
 
-// A Selection is which policies are compared.
-type Selection struct {
-	Names     []string // NAME or NAMESPACE/NAME; all where there are none
-	Labels    labels.Selector
-	Namespace string // of the policies that are named without one
-	Every     bool   // namespace, where none is named
+// takes tells whether a policy is compared.
+func takes(s live.Selection, p *policy.Policy) bool {
+	return s.Takes(namespaceOf(p), p.Name, labelsOf(p))
 }
 
-// means tells whether a name is that of a policy.
-func (s Selection) means(name string, p *policy.Policy) bool {
-	return name == p.FullName() || name == p.Name && p.Namespaced() && p.Namespace == s.Namespace
-}
-
-func (s Selection) takes(p *policy.Policy) bool {
-	if len(s.Names) > 0 {
-		return slices.ContainsFunc(s.Names, func(name string) bool { return s.means(name, p) })
+func namespaceOf(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace
 	}
-	return (s.Every || !p.Namespaced() || p.Namespace == s.Namespace) && s.Labels.Matches(labelsOf(p))
+	return ""
 }
 
 func labelsOf(p *policy.Policy) labels.Set {
@@ -86,22 +79,22 @@ func labelsOf(p *policy.Policy) labels.Set {
 }
 
 // limit leaves only the policies of a selection, and their native objects.
-func (s *Setting) limit(to Selection) error {
+func (s *Setting) limit(to live.Selection) error {
 	for _, name := range to.Names {
-		if !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return to.means(name, p) }) {
+		if !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return to.Means(name, namespaceOf(p), p.Name) }) {
 			return fmt.Errorf("there is no policy %s; policies are named as NAME or NAMESPACE/NAME", name)
 		}
 	}
 	kept := map[string]bool{}
-	s.whole = !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return changes(p, to.takes(p)) })
+	s.whole = !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return changes(p, takes(to, p)) })
 	every := to
 	every.Every = true
 	s.Policies = slices.DeleteFunc(s.Policies, func(p *policy.Policy) bool {
-		if !to.takes(p) && every.takes(p) {
+		if !takes(to, p) && takes(every, p) {
 			s.elsewhere = append(s.elsewhere, p)
 		}
-		kept[p.FullName()] = kept[p.FullName()] || to.takes(p)
-		return !to.takes(p)
+		kept[p.FullName()] = kept[p.FullName()] || takes(to, p)
+		return !takes(to, p)
 	})
 	s.compared = slices.DeleteFunc(s.compared, func(p comparedPolicy) bool { return !kept[p.name] })
 	if len(s.Policies) == 0 {
@@ -122,10 +115,10 @@ func changes(p *policy.Policy, taken bool) bool {
 func (s *Setting) ownNatives() {
 	var own judge.Deployed
 	for _, p := range s.Deployed.Policies {
-		written := []time.Time{lastWritten(p)}
+		written := []time.Time{evidence.LastWritten(p)}
 		for _, b := range s.Deployed.Bindings {
 			if b.Spec.PolicyName == p.Name {
-				written = append(written, lastWritten(b))
+				written = append(written, evidence.LastWritten(b))
 			}
 		}
 		native := evidence.Native{Policy: p, LeftOut: s.Deployed.LeftOut(p.Name), Since: s.since(p.Name, written...)}

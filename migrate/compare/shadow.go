@@ -3,13 +3,12 @@ package compare
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/migrate/live"
 )
 
 // rehearsals are what kvap's webhook said in shadow, and which of the objects that it
@@ -30,26 +29,14 @@ func (c *Comparing) readShadow(ctx context.Context) error {
 	for _, p := range c.setting.compared {
 		current[p.object.GetUID()] = p
 	}
-	err := c.eachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, func(u unstructured.Unstructured) error {
-		t := v1alpha1.PolicyTranslation{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &t); err != nil {
-			return err
-		}
+	return live.EachTranslation(ctx, c.Cluster, c.leave, func(t v1alpha1.PolicyTranslation) {
 		p, ok := current[t.Spec.Source.UID]
-		if !ok {
-			return nil
-		}
 		for _, s := range t.Status.Shadow {
-			if s.Generation == p.object.GetGeneration() {
+			if ok && s.Generation == p.object.GetGeneration() {
 				c.shadow.add(p.name, s)
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return nil
 }
 
 func (r *rehearsals) add(policyName string, s v1alpha1.ShadowStatus) {

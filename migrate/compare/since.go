@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/evidence"
+	"github.com/kvap/kvap/migrate/live"
 )
 
 // takesUp is how long API servers are given to judge by what was written, where nobody says
@@ -22,14 +22,7 @@ const takesUp = 20 * time.Second
 // readSeen reads since when the controller has seen API servers judge by native policies.
 func (c *Comparing) readSeen(ctx context.Context, s *Setting, _ *strings.Builder) error {
 	s.seen = map[string]time.Time{}
-	return c.eachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, func(u unstructured.Unstructured) error {
-		t := v1alpha1.PolicyTranslation{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &t); err != nil {
-			return err
-		}
-		s.seeEnforced(t)
-		return nil
-	})
+	return live.EachTranslation(ctx, c.Cluster, c.leave, s.seeEnforced)
 }
 
 // seeEnforced takes what a PolicyTranslation says of its native policies: the last of those
@@ -56,7 +49,7 @@ func policyKey(name string) string { return "of " + name }
 func (s *Setting) times() map[string]evidence.Times {
 	out := map[string]evidence.Times{}
 	for _, p := range s.compared {
-		one := evidence.Times{Webhook: s.since(policyKey(p.name), lastWritten(&p.object))}
+		one := evidence.Times{Webhook: s.since(policyKey(p.name), evidence.LastWritten(&p.object))}
 		group, kind := p.object.GroupVersionKind().Group, p.object.GetKind()
 		if group == v1alpha1.Group { // Kyverno's is gone, or was written before
 			group, _, _ = strings.Cut(v1alpha1.KyvernoAPIVersion(kind), "/")
@@ -102,28 +95,10 @@ func kyvernoSince(policy *unstructured.Unstructured) time.Time {
 	if written.IsZero() { // nobody knows
 		return written
 	}
-	for _, path := range [][]string{{"status", "conditions"}, {"status", "conditionStatus", "conditions"}} {
-		list, _, _ := unstructured.NestedSlice(policy.Object, path...)
-		for _, one := range list {
-			c, _ := one.(map[string]any)
-			text, _ := c["lastTransitionTime"].(string)
-			at, err := time.Parse(time.RFC3339, text)
-			if err == nil && c["type"] == "Ready" && c["status"] == "True" && !at.Before(written) {
-				return at.Add(time.Second)
-			}
+	for _, at := range live.ReadySince(policy) {
+		if !at.Before(written) {
+			return at.Add(time.Second)
 		}
 	}
 	return written.Add(takesUp)
-}
-
-// lastWritten is when the spec of an object was written last, as far as its managed fields
-// tell; zero where they do not.
-func lastWritten(o metav1.Object) time.Time {
-	last := o.GetCreationTimestamp().Time
-	for _, f := range o.GetManagedFields() {
-		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {
-			last = f.Time.Time
-		}
-	}
-	return last
 }

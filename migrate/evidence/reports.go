@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -133,9 +134,6 @@ func stringField(o map[string]any, key string) string {
 	return s
 }
 
-// Len is how many objects there are reports of.
-func (r *Register) Len() int { return len(r.by) }
-
 // Of is what is reported of an object, nil where nothing is.
 func (r *Register) Of(o *unstructured.Unstructured) *Reported {
 	gvk := o.GroupVersionKind()
@@ -143,12 +141,12 @@ func (r *Register) Of(o *unstructured.Unstructured) *Reported {
 	if results == nil {
 		return nil
 	}
-	return &Reported{results: results, changed: lastChange(o)}
+	return &Reported{results: results, changed: LastWritten(o)}
 }
 
-// lastChange is when something other than the status of an object was written last,
-// as far as its managed fields tell.
-func lastChange(o *unstructured.Unstructured) time.Time {
+// LastWritten is when something other than the status of an object was written last, as far as
+// its managed fields tell; zero where they do not.
+func LastWritten(o metav1.Object) time.Time {
 	last := o.GetCreationTimestamp().Time
 	for _, f := range o.GetManagedFields() {
 		if f.Subresource == "" && f.Time != nil && f.Time.After(last) {

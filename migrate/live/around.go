@@ -2,24 +2,22 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/migrate"
-	"github.com/kvap/kvap/policy"
 )
 
 // wayOut ends what is said of something that may not be read.
@@ -63,22 +61,37 @@ func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Uns
 			out = append(out, exceptions[i].Object)
 		}
 	}
-	for _, one := range lookupsOf(source) {
-		read, err := lookup(ctx, c, one)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", one, err)
-		}
-		if read != nil {
+	add := func(what any, at apischema.GroupVersionResource, namespace, name string) error {
+		read, err := c.Dynamic.Resource(at).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
 			out = append(out, read.Object)
+		case !apierrors.IsNotFound(err):
+			return fmt.Errorf("%s: %w", what, readError("what a rule reads is", err))
+		}
+		return nil
+	}
+	for _, one := range lookupsOf(source) {
+		gv, _ := apischema.ParseGroupVersion(one.APIVersion)
+		m, err := c.Mapper.RESTMapping(apischema.GroupKind{Group: gv.Group, Kind: one.Kind}, gv.Version)
+		if err != nil {
+			continue // there is none of such a kind
+		}
+		namespace := one.Namespace
+		if m.Scope.Name() != meta.RESTScopeNameNamespace {
+			namespace = ""
+		}
+		if err := add(one, m.Resource, namespace, one.Name); err != nil {
+			return nil, err
 		}
 	}
 	for _, one := range gotBy(source) {
-		read, err := one.read(ctx, c)
+		gv, err := apischema.ParseGroupVersion(one.apiVersion)
 		if err != nil {
-			return nil, fmt.Errorf("%s %s/%s: %w", one.resource, one.namespace, one.name, err)
+			continue // there is none of such a version
 		}
-		if read != nil {
-			out = append(out, read.Object)
+		if err := add(one.resource+" "+one.namespace+"/"+one.name, gv.WithResource(one.resource), one.namespace, one.name); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
@@ -92,10 +105,7 @@ func isNamedBy(exception, source *unstructured.Unstructured) bool {
 	if source.GroupVersionKind().Group == migrate.ExceptingGroup {
 		return false // those of kyverno.io name policies of kyverno.io
 	}
-	full := source.GetName()
-	if ns := source.GetNamespace(); ns != "" {
-		full = ns + "/" + full
-	}
+	full := strings.TrimPrefix(source.GetNamespace()+"/"+source.GetName(), "/")
 	list, _, _ := unstructured.NestedSlice(exception.Object, "spec", "exceptions")
 	return slices.ContainsFunc(list, func(one any) bool {
 		ref, _ := one.(map[string]any)
@@ -144,36 +154,10 @@ func gotBy(source *unstructured.Unstructured) (out []got) {
 	return out
 }
 
-// read reads it; nil where it is not there.
-func (g got) read(ctx context.Context, c *cluster.Connection) (*unstructured.Unstructured, error) {
-	gv, err := apischema.ParseGroupVersion(g.apiVersion)
-	if err != nil {
-		return nil, nil //nolint:nilerr // there is none of such a version
-	}
-	var in dynamic.ResourceInterface = c.Dynamic.Resource(gv.WithResource(g.resource))
-	if g.namespace != "" {
-		in = c.Dynamic.Resource(gv.WithResource(g.resource)).Namespace(g.namespace)
-	}
-	return there(in.Get(ctx, g.name, metav1.GetOptions{}))
-}
-
-// there is an object that was asked for; nil where it is not there.
-func there(o *unstructured.Unstructured, err error) (*unstructured.Unstructured, error) {
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return o, readError("what a rule reads is", err)
-}
-
 // lookupsOf are what the rules of a policy read, in the order of their names, each once.
 func lookupsOf(source *unstructured.Unstructured) []judge.Lookup {
-	data, err := json.Marshal(source.Object)
-	if err != nil {
-		panic(err) // what came as JSON goes as JSON
-	}
-	f, _ := policy.Parse(source.GetName(), data)
 	found := map[string]judge.Lookup{}
-	for _, p := range f.Policies {
+	for _, p := range migrate.PoliciesOf(source) {
 		for _, r := range p.Rules {
 			for _, one := range judge.Lookups(&compile.Rule{Policy: p, Source: r}) {
 				found[one.String()] = one
@@ -185,21 +169,4 @@ func lookupsOf(source *unstructured.Unstructured) []judge.Lookup {
 		out = append(out, found[name])
 	}
 	return out
-}
-
-// lookup reads an object; nil where it is not there.
-func lookup(ctx context.Context, c *cluster.Connection, one judge.Lookup) (*unstructured.Unstructured, error) {
-	gv, err := apischema.ParseGroupVersion(one.APIVersion)
-	if err != nil {
-		return nil, nil //nolint:nilerr // there is none of such a kind
-	}
-	m, err := c.Mapper.RESTMapping(apischema.GroupKind{Group: gv.Group, Kind: one.Kind}, gv.Version)
-	if err != nil {
-		return nil, nil //nolint:nilerr // as above
-	}
-	var in dynamic.ResourceInterface = c.Dynamic.Resource(m.Resource)
-	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		in = c.Dynamic.Resource(m.Resource).Namespace(one.Namespace)
-	}
-	return there(in.Get(ctx, one.Name, metav1.GetOptions{}))
 }

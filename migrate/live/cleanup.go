@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cleanup"
@@ -34,13 +33,9 @@ func (r *Reader) leftCleanups(ctx context.Context, out *report.Finish, keep int)
 			keep++
 		}
 	}
-	err := r.EachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, leave, func(u unstructured.Unstructured) error {
-		t := v1alpha1.PolicyTranslation{}
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &t)
+	if err := EachTranslation(ctx, r.Connection, leave, func(t v1alpha1.PolicyTranslation) {
 		runs[t.Spec.Source] = t.Status.Mode == v1alpha1.ModeEnforce && t.Status.Cleanup != nil
-		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return keep, err
 	}
 	for _, k := range cleanup.Kinds() {

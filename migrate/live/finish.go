@@ -166,14 +166,15 @@ func finishSteps(f report.Finish, namespace string) []string {
 	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return p.Next == keptForCleanup }) {
 		out = append(out, "Keep the definitions of cleanup policies, and the policies: kvap runs them. Where uninstalling removes the definitions, save both, and apply them again.")
 	}
-	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool {
-		return strings.HasPrefix(p.Name, "policyexceptions.") && (p.Objects > 0 || p.Next == notCounted)
-	}) {
+	has := func(plural string) bool {
+		return slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool {
+			return strings.HasPrefix(p.Name, plural+".") && (p.Objects > 0 || p.Next == notCounted)
+		})
+	}
+	if has("policyexceptions") {
 		out = append(out, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them.")
 	}
-	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool {
-		return strings.HasPrefix(p.Name, "globalcontextentries.") && (p.Objects > 0 || p.Next == notCounted)
-	}) {
+	if has("globalcontextentries") {
 		out = append(out, "Keep the definition globalcontextentries.kyverno.io, and its objects, while rules read them (globalReference): kvap's webhook keeps what they say ready.")
 	}
 	if f.Done && namespace != "" {

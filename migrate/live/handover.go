@@ -48,6 +48,7 @@ type policyTask struct {
 	name    string // of the record
 	goal    migrate.Goal
 	out     report.HandedOverPolicy
+	planned []*migrate.Move
 	done    bool
 	waiting time.Time // since when, zero where nothing is waited for
 	awaited string    // what
@@ -133,6 +134,7 @@ func (h *Handover) Plan() report.Handover {
 				t.leave("%v", err)
 				one = t.out
 			}
+			t.planned = moves
 			for _, m := range moves {
 				one.Moves = append(one.Moves, m.Told())
 			}
@@ -272,12 +274,7 @@ func isStatus(err error) bool {
 	return errors.As(err, &status)
 }
 
-func (t *policyTask) title() string {
-	if t.out.Namespace != "" {
-		return t.out.Namespace + "/" + t.out.Name
-	}
-	return t.out.Name
-}
+func (t *policyTask) title() string { return strings.TrimPrefix(t.out.Namespace+"/"+t.out.Name, "/") }
 
 // optionalWait is how long to wait for what nothing depends on.
 const optionalWait = 30 * time.Second
@@ -351,8 +348,7 @@ func (h *Handover) TryOut(ctx context.Context, planned *report.Handover) {
 		if t.done {
 			continue
 		}
-		moves, _ := t.goal.Moves(*h.first[t.name]) // as planned
-		for _, m := range moves {
+		for _, m := range t.planned {
 			if err := h.writer.try(ctx, m); err != nil {
 				planned.Policies[i].Left = fmt.Sprintf("%s: %v", m.Does, err)
 				break
@@ -368,11 +364,7 @@ func (h *Handover) Components() ([]migrate.Component, error) {
 		if t.done {
 			continue
 		}
-		moves, err := t.goal.Moves(*h.first[t.name])
-		if err != nil {
-			return nil, err // it was planned
-		}
-		components, err := migrate.Components(*h.first[t.name], moves)
+		components, err := migrate.Components(*h.first[t.name], t.planned)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -10,18 +9,17 @@ import (
 	"github.com/blang/semver/v4"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/registration"
+	"github.com/kvap/kvap/webhook/world"
 )
 
 // kyvernoLabel is on all webhook configurations of Kyverno.
@@ -44,34 +42,11 @@ func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
 	if err != nil {
 		return k, err
 	}
-	groups, err := restmapper.GetAPIGroupResources(client)
-	if err != nil {
-		return k, err
+	served, err := world.Discover(client)
+	for _, r := range served {
+		k.served = append(k.served, registration.Resource(r))
 	}
-	for _, g := range groups {
-		for version, list := range g.VersionedResources {
-			k.served = append(k.served, servedResources(g.Group.Name, version, list)...)
-		}
-	}
-	return k, nil
-}
-
-// servedResources are the resources of a version, each with its subresources.
-func servedResources(group, version string, list []metav1.APIResource) registration.Table {
-	var out registration.Table
-	for _, r := range list {
-		parent, sub, isSub := strings.Cut(r.Name, "/")
-		if !isSub {
-			out = append(out, registration.Resource{Group: group, Version: version, Kind: r.Kind, Plural: r.Name, Namespaced: r.Namespaced})
-			continue
-		}
-		for i := range out {
-			if out[i].Plural == parent {
-				out[i].Subresources = append(out[i].Subresources, sub)
-			}
-		}
-	}
-	return out
+	return k, err
 }
 
 // read reads Kyverno's webhook configurations, and whether it is alive.
@@ -136,28 +111,16 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 	case !kyvernoReady(o):
 		return migrate.Judging{Why: "Kyverno has not said that it is ready"}
 	}
-	data, err := json.Marshal(o.Object)
-	if err != nil {
-		panic(err) // what came as JSON goes as JSON
-	}
-	f, _ := policy.Parse(o.GetName(), data)
-	for _, p := range f.Policies {
+	policies := migrate.PoliciesOf(o)
+	for _, p := range policies {
 		p.FailurePolicy = policy.Ignore // what kvap would leave out, Kyverno does not
 	}
-	want, _ := registration.Configure(f.Policies, k.served, registration.Options{URL: "https://localhost"})
-	if want.Validating != nil {
-		for _, w := range want.Validating.Webhooks {
-			if !covered(w.Rules, k.validating, o) {
-				return migrate.Judging{Why: "Kyverno's webhook is not registered for all that it is about"}
-			}
-		}
+	want, _ := registration.Configure(policies, k.served, registration.Options{URL: "https://localhost"})
+	if c := want.Validating; c != nil && slices.ContainsFunc(c.Webhooks, func(w admissionregistrationv1.ValidatingWebhook) bool { return !covered(w.Rules, k.validating, o) }) {
+		return migrate.Judging{Why: "Kyverno's webhook is not registered for all that it is about"}
 	}
-	if want.Mutating != nil {
-		for _, w := range want.Mutating.Webhooks {
-			if !covered(w.Rules, k.mutating, o) {
-				return migrate.Judging{Why: "Kyverno's webhook is not registered for all that it changes"}
-			}
-		}
+	if c := want.Mutating; c != nil && slices.ContainsFunc(c.Webhooks, func(w admissionregistrationv1.MutatingWebhook) bool { return !covered(w.Rules, k.mutating, o) }) {
+		return migrate.Judging{Why: "Kyverno's webhook is not registered for all that it changes"}
 	}
 	return migrate.Judging{Yes: true}
 }
@@ -193,19 +156,24 @@ func GivenUp(ctx context.Context, c *cluster.Connection) (string, error) {
 // kyvernoReady reads the status that Kyverno writes: a condition, or in older versions
 // a field.
 func kyvernoReady(o *unstructured.Unstructured) bool {
-	if ready, ok, _ := unstructured.NestedBool(o.Object, "status", "ready"); ok && ready {
-		return true
-	}
+	ready, _, _ := unstructured.NestedBool(o.Object, "status", "ready")
+	older, _, _ := unstructured.NestedBool(o.Object, "status", "conditionStatus", "ready")
+	return ready || older || len(ReadySince(o)) > 0
+}
+
+// ReadySince are the times since when Kyverno says of a policy that it is ready, by its conditions.
+func ReadySince(o *unstructured.Unstructured) (out []time.Time) {
 	for _, path := range [][]string{{"status", "conditions"}, {"status", "conditionStatus", "conditions"}} {
 		list, _, _ := unstructured.NestedSlice(o.Object, path...)
-		for _, c := range list {
-			if m, ok := c.(map[string]any); ok && m["type"] == "Ready" && m["status"] == "True" {
-				return true
+		for _, one := range list {
+			if c, _ := one.(map[string]any); c["type"] == "Ready" && c["status"] == "True" {
+				text, _ := c["lastTransitionTime"].(string)
+				at, _ := time.Parse(time.RFC3339, text) // long ago where it does not say
+				out = append(out, at)
 			}
 		}
 	}
-	ready, _, _ := unstructured.NestedBool(o.Object, "status", "conditionStatus", "ready")
-	return ready
+	return out
 }
 
 // covered tells whether webhooks are asked about all that some rules name, for a policy.

@@ -2,7 +2,6 @@ package live
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
 )
@@ -205,6 +203,18 @@ func (r *Reader) each(ctx context.Context, take func(*unstructured.Unstructured)
 	return nil
 }
 
+// EachTranslation calls visit with what the controller says of each policy.
+func EachTranslation(ctx context.Context, c *cluster.Connection, leave func(error), visit func(v1alpha1.PolicyTranslation)) error {
+	return c.EachOf(ctx, []string{v1alpha1.Group, "PolicyTranslation", v1alpha1.Version}, leave, func(u unstructured.Unstructured) error {
+		t := v1alpha1.PolicyTranslation{}
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &t)
+		if err == nil {
+			visit(t)
+		}
+		return err
+	})
+}
+
 // see notes what the controller and Kyverno were seen to do.
 func (r *Reader) see(w *migrate.PolicyState, translations map[string]v1alpha1.PolicyTranslation) {
 	t, ok := translations[w.Name]
@@ -262,13 +272,8 @@ func (r *Reader) compiledStaying(o *unstructured.Unstructured) []string {
 	if known, ok := r.staying[key]; ok {
 		return known
 	}
-	data, err := json.Marshal(o.Object)
-	if err != nil {
-		panic(err) // what came as JSON goes as JSON
-	}
-	f, _ := policy.Parse(o.GetName(), data)
 	var out []string
-	for _, rule := range compile.Policies(compile.Input{Policies: f.Policies}, compile.Options{Translate: r.choices}).Rules {
+	for _, rule := range compile.Policies(compile.Input{Policies: migrate.PoliciesOf(o)}, compile.Options{Translate: r.choices}).Rules {
 		if rule.Target == translate.Unsupported || rule.NotServed() != "" {
 			out = append(out, rule.Name())
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -18,26 +19,35 @@ type Selection struct {
 	Labels    labels.Selector
 }
 
+// Means tells whether a name is that of a policy.
+func (s Selection) Means(wanted, namespace, name string) bool {
+	return wanted == strings.TrimPrefix(namespace+"/"+name, "/") || wanted == name && namespace != "" && namespace == s.Namespace
+}
+
+// Takes tells whether a policy is meant.
+func (s Selection) Takes(namespace, name string, of labels.Set) bool {
+	if len(s.Names) > 0 {
+		return slices.ContainsFunc(s.Names, func(wanted string) bool { return s.Means(wanted, namespace, name) })
+	}
+	return (s.Every || namespace == "" || namespace == s.Namespace) && s.Labels.Matches(of)
+}
+
 // Choose is which policies are meant, in order.
 func (ws PolicyStates) Choose(s Selection) ([]string, error) {
 	var out []string
-	found := map[string]bool{}
 	for name, w := range ws {
-		if w.Source == nil && w.Record == nil { // a policy of kvap.dev from the beginning
+		of := labels.Set{}
+		if w.Source != nil {
+			of = w.Source.GetLabels()
+		} else if w.Record == nil || len(s.Names) == 0 && !s.Labels.Empty() { // a policy of kvap.dev from the beginning; labels that nobody knows
 			continue
 		}
-		if len(s.Names) == 0 && (w.Ref.Namespace == "" || s.Every || w.Ref.Namespace == s.Namespace) &&
-			(s.Labels.Empty() || w.Source != nil && s.Labels.Matches(labels.Set(w.Source.GetLabels()))) {
+		if s.Takes(w.Ref.Namespace, w.Ref.Name, of) {
 			out = append(out, name)
-		}
-		for _, wanted := range s.Names {
-			if wanted == w.Ref.Name && (w.Ref.Namespace == "" || w.Ref.Namespace == s.Namespace) || wanted == w.Ref.Namespace+"/"+w.Ref.Name && w.Ref.Namespace != "" {
-				out, found[wanted] = append(out, name), true
-			}
 		}
 	}
 	for _, wanted := range s.Names {
-		if !found[wanted] {
+		if !slices.ContainsFunc(out, func(name string) bool { return s.Means(wanted, ws[name].Ref.Namespace, ws[name].Ref.Name) }) {
 			return nil, fmt.Errorf("the cluster has no policy %s, and no record of one; kvap status -A lists all", wanted)
 		}
 	}
@@ -48,5 +58,5 @@ func (ws PolicyStates) Choose(s Selection) ([]string, error) {
 		x, y := ws[a].Ref, ws[b].Ref
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name), cmp.Compare(a, b))
 	})
-	return slices.Compact(out), nil
+	return out, nil
 }

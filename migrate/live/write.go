@@ -4,12 +4,12 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 )
@@ -27,10 +27,7 @@ func (w moveWriter) resource(o *unstructured.Unstructured) (dynamic.ResourceInte
 	if err != nil {
 		return nil, err
 	}
-	if m.Scope.Name() == meta.RESTScopeNameNamespace {
-		return w.Dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil
-	}
-	return w.Dynamic.Resource(m.Resource), nil
+	return w.Dynamic.Resource(m.Resource).Namespace(o.GetNamespace()), nil // of which there is none in a cluster's own
 }
 
 // dry is the option by which an API server only tries.
@@ -80,15 +77,20 @@ func (w moveWriter) remove(ctx context.Context, o *unstructured.Unstructured, dr
 	return err
 }
 
+// Record writes a record, where it is still as it was read, or has the API server try that.
+func Record(ctx context.Context, c *cluster.Connection, m *v1alpha1.Migration, dryRun bool) error {
+	data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
+	if err != nil {
+		return err
+	}
+	return moveWriter{c}.put(ctx, &unstructured.Unstructured{Object: data}, dryRun)
+}
+
 // make carries a move out.
 func (w moveWriter) make(ctx context.Context, m *migrate.Move) error {
 	switch {
 	case m.Record != nil:
-		data, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.Record)
-		if err != nil {
-			return err
-		}
-		return w.put(ctx, &unstructured.Unstructured{Object: data}, false)
+		return Record(ctx, w.Connection, m.Record, false)
 	case m.Write != nil:
 		return w.put(ctx, m.Write, false)
 	case m.Delete != nil:
