@@ -15,5 +15,5 @@
 // It reads no file and asks no cluster, and it decides nothing about a migration.
 //
 // Start at Ledger (ledger.go), which all sources write into; then one file for each
-// source: judged.go is objects and requests, reports.go, shadow.go, audit.go, search.go.
+// source: judged.go is objects, requests and what verify found; reports.go, shadow.go, audit.go.
 package evidence

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/report"
@@ -282,4 +284,75 @@ func (r *Reader) registered(ctx context.Context) (out []report.LeftPart, namespa
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return out, namespace, err
+}
+
+const (
+	// runsCleanup is said of a cleanup policy that kvap does not run yet.
+	runsCleanup = "only Kyverno deletes by it: annotate it with kvap.dev/mode: enforce, and see kvap status"
+	// keptForCleanup is said of the definition of cleanup policies, while there are some.
+	keptForCleanup = "stays, with its objects: kvap runs them"
+)
+
+// cleans tells of a kind of cleanup policies.
+func cleans(group, kind string) bool {
+	return slices.ContainsFunc(cleanup.Kinds(), func(k cleanup.PolicyKind) bool { return k.Group == group && k.Kind == kind })
+}
+
+// leftCleanups adds the cleanup policies, and counts those that keep Kyverno: all that
+// kvap was not seen to run.
+func (r *Reader) leftCleanups(ctx context.Context, out *report.Finish, keep int) (int, error) {
+	runs := map[v1alpha1.PolicyReference]bool{}
+	leave := func(err error) { // which is told of by its definition
+		if apierrors.IsForbidden(err) {
+			keep++
+		}
+	}
+	if err := EachTranslation(ctx, r.Connection, leave, func(t v1alpha1.PolicyTranslation) {
+		runs[t.Spec.Source] = t.Status.Mode == v1alpha1.ModeEnforce && t.Status.Cleanup != nil
+	}); err != nil {
+		return keep, err
+	}
+	for _, k := range cleanup.Kinds() {
+		kind := append([]string{k.Group, k.Kind, k.Version}, k.Older...)
+		err := r.EachOf(ctx, kind, leave, func(u unstructured.Unstructured) error {
+			ref := v1alpha1.PolicyReference{Group: k.Group, Kind: k.Kind, Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID()}
+			left := report.LeftPolicy{Kind: k.Kind, Namespace: ref.Namespace, Name: ref.Name, Stage: "-", Next: "kvap runs it; it stays with its definition"}
+			if !runs[ref] {
+				left.Next = runsCleanup
+				keep++
+			}
+			out.Policies = append(out.Policies, left)
+			return nil
+		})
+		if err != nil {
+			return keep, err
+		}
+	}
+	return keep, nil
+}
+
+// uninstallSteps are the commands that take Kyverno away, in order: what makes webhook
+// configurations ends before these go, for it would make them again; one that is left with
+// failurePolicy Fail denies what it matches. The definitions go last, and every object
+// with them.
+func uninstallSteps(f report.Finish, namespace string) []string {
+	hooks, empty := 0, []string{}
+	for _, p := range f.Parts {
+		switch {
+		case strings.HasSuffix(p.Kind, "WebhookConfiguration"):
+			hooks++
+		case p.Owner == "Kyverno" && p.Objects == 0 && p.Next != notCounted:
+			empty = append(empty, p.Name)
+		}
+	}
+	out := []string{
+		fmt.Sprintf("kubectl scale deployment -n %s -l app.kubernetes.io/part-of=kyverno --replicas=0 ends Kyverno, which would make its webhook configurations again.", namespace),
+		fmt.Sprintf("kubectl delete validatingwebhookconfigurations,mutatingwebhookconfigurations -l %s=kyverno takes these away (there are %d): at once, for one that is left "+
+			"with failurePolicy Fail denies what it matches.", kyvernoLabel, hooks),
+		fmt.Sprintf("helm uninstall kyverno -n %s removes the rest; helm get manifest kyverno -n %[1]s says before whether the definitions are in it.", namespace),
+	}
+	if len(empty) > 0 {
+		out = append(out, "kubectl delete crd "+strings.Join(empty, " ")+" takes the definitions away of which there are no objects.")
+	}
+	return out
 }

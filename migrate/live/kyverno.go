@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/blang/semver/v4"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +21,7 @@ import (
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/webhook/registration"
 	"github.com/kvap/kvap/webhook/world"
 )
@@ -220,4 +224,145 @@ func overlap(a, b []string) bool {
 		parent, _, _ := strings.Cut(x, "/")
 		return slices.Contains(b, x) || slices.Contains(b, parent+"/*")
 	})
+}
+
+// A heartbeat is what Kyverno last said of being alive: it writes a lease every ten
+// seconds, and has the API server ask it no more once the lease is older than maxSilence.
+// The zero value is of a Kyverno that has no such lease, as older ones.
+type heartbeat struct {
+	lease, said string
+	moved       bool // it was written while somebody looked
+}
+
+// maxSilence is how old the lease of a Kyverno that judges may be.
+const maxSilence = 100 * time.Second
+
+// readHeartbeat reads the lease.
+func readHeartbeat(ctx context.Context, c *cluster.Connection) (heartbeat, error) {
+	leases := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+	list, err := leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=kyverno-health"})
+	if err != nil {
+		return heartbeat{}, readError("whether Kyverno is alive is", fmt.Errorf("leases: %w", err))
+	}
+	var out heartbeat
+	for _, l := range list.Items {
+		if said := l.GetAnnotations()["kyverno.io/last-request-time"]; said > out.said {
+			out = heartbeat{lease: l.GetNamespace() + "/" + l.GetName(), said: said}
+		}
+	}
+	return out, nil
+}
+
+// Silent says since when Kyverno has said nothing, as far as its lease tells at once; ""
+// where it is alive, or that is not known.
+func Silent(ctx context.Context, c *cluster.Connection) (string, error) {
+	h, err := readHeartbeat(ctx, c)
+	return h.silent(time.Now()), err
+}
+
+// after is the heartbeat after an earlier one.
+func (h heartbeat) after(before heartbeat) heartbeat {
+	h.moved = before.moved || before.said != "" && h.said != before.said
+	return h
+}
+
+// silent says since when Kyverno has said nothing; "" where it is alive, or that is not
+// known. The clocks of the cluster and of this machine may differ, but a lease that moves
+// is alive whatever they say.
+func (h heartbeat) silent(now time.Time) string {
+	at, err := time.Parse(time.RFC3339, h.said)
+	if h.said == "" || h.moved || err != nil {
+		return ""
+	}
+	if age := now.Sub(at); age > maxSilence || age < -maxSilence {
+		return fmt.Sprintf("Kyverno has not said that it is alive since %s (lease %s)", at.UTC().Format(time.RFC3339), h.lease)
+	}
+	return ""
+}
+
+// UpgradeOf is what a cluster tells of its Kyverno: the version, by the image that it runs
+// and by the labels of its definitions, whether it is alive, by its lease, and whether the
+// API server takes policies such as those of legacy still. Nothing is changed.
+func UpgradeOf(ctx context.Context, c *cluster.Connection, legacy []unstructured.Unstructured) (*report.Upgrade, error) {
+	out := &report.Upgrade{Unknown: []string{}}
+	beat, err := readHeartbeat(ctx, c)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return out, err
+	}
+	out.Silent = beat.silent(time.Now())
+	namespace, _, _ := strings.Cut(beat.lease, "/")
+	var forbidden error
+	for _, read := range []func() (string, string, error){
+		func() (string, string, error) { return imageVersion(ctx, c, namespace) },
+		func() (string, string, error) { return labelVersion(ctx, c) },
+	} {
+		version, seen, err := read()
+		if apierrors.IsForbidden(err) {
+			forbidden = err
+			continue
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return out, err
+		}
+		if out.Version == "" {
+			out.Version, out.Seen = version, seen
+		}
+	}
+	if out.Version == "" && forbidden != nil {
+		out.Unknown = append(out.Unknown, readError("Kyverno's version is", forbidden).Error())
+	}
+	for i := range legacy {
+		if out.Closed, err = Closed(ctx, c, &legacy[i]); err != nil || out.Closed != "" {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// tag is the version at the end of the name of an image, or in a label.
+var tag = regexp.MustCompile(`^v?(\d+\.\d+(\.\d+)?([-+.][0-9A-Za-z.-]+)?)$`)
+
+// imageVersion is the version of the image of Kyverno's admission controller, in the
+// namespace of its lease where that is known.
+func imageVersion(ctx context.Context, c *cluster.Connection, namespace string) (version, seen string, err error) {
+	deployments := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
+	list, err := deployments.Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=kyverno"})
+	if err != nil {
+		return "", "", err
+	}
+	for i := range list.Items {
+		containers, _, _ := unstructured.NestedSlice(list.Items[i].Object, "spec", "template", "spec", "containers")
+		for _, one := range containers {
+			container, _ := one.(map[string]any)
+			image, _ := container["image"].(string)
+			name, _, _ := strings.Cut(image, "@") // the digest
+			slash := strings.LastIndex(name, "/")
+			repository, version, _ := strings.Cut(name[slash+1:], ":")
+			if m := tag.FindStringSubmatch(version); m != nil && repository == "kyverno" {
+				return m[1], "image " + image, nil
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// labelVersion is the version that a label of Kyverno's definitions tells. Where it was
+// installed by its chart, that is of the chart, and of its manifests it is Kyverno's.
+func labelVersion(ctx context.Context, c *cluster.Connection) (version, seen string, err error) {
+	const label = "app.kubernetes.io/version"
+	definitions := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	list, err := definitions.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", "", err
+	}
+	for i := range list.Items {
+		d := &list.Items[i]
+		if m := tag.FindStringSubmatch(d.GetLabels()[label]); m != nil && strings.HasSuffix(d.GetName(), ".kyverno.io") {
+			if strings.HasPrefix(m[1], "1.") {
+				return m[1], "label of " + d.GetName(), nil
+			}
+			return fmt.Sprintf("that of the chart %s", m[1]), "label of " + d.GetName(), nil
+		}
+	}
+	return "", "", nil
 }

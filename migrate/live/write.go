@@ -2,6 +2,8 @@ package live
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,4 +115,79 @@ func (w moveWriter) try(ctx context.Context, m *migrate.Move) error {
 		return nil
 	}
 	return err
+}
+
+// tryClosed has the API server try whether it takes a policy such as the one of a PolicyState,
+// and notes in the state what it says where it does not. It is a new one that is tried, the
+// same but for its name: some of Kyverno's guards let pass what changes metadata alone.
+// Where it may not be tried, nothing is known, and the first write will tell.
+func (r *Reader) tryClosed(ctx context.Context, w *migrate.PolicyState) error {
+	if !migrate.IsLegacy(w.Ref) || w.Unserved {
+		return nil
+	}
+	from := w.Source
+	if from == nil && w.Record != nil && w.Record.Status.Original != nil {
+		from = &unstructured.Unstructured{}
+		if json.Unmarshal([]byte(w.Record.Status.Original.Policy), &from.Object) != nil {
+			return nil
+		}
+	}
+	if from == nil {
+		return nil
+	}
+	says, err := Closed(ctx, r.Connection, from)
+	if err != nil {
+		return err
+	}
+	w.Closed = says
+	r.closed[w.Name] = says
+	return nil
+}
+
+// Closed is what the API server says to those who make policies of the kind of one; ""
+// where it takes them. Somebody may have something against this one alone, so a plain one
+// is tried too.
+func Closed(ctx context.Context, c *cluster.Connection, like *unstructured.Unstructured) (string, error) {
+	same := &unstructured.Unstructured{Object: map[string]any{"spec": like.DeepCopy().Object["spec"]}}
+	same.SetLabels(like.GetLabels())
+	same.SetAnnotations(like.GetAnnotations())
+	plain := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"validationFailureAction": "Audit", "background": false,
+		"rules": []any{map[string]any{
+			"name":     "named",
+			"match":    map[string]any{"any": []any{map[string]any{"resources": map[string]any{"kinds": []any{"ConfigMap"}}}}},
+			"validate": map[string]any{"message": "It has a name.", "pattern": map[string]any{"metadata": map[string]any{"name": "?*"}}},
+		}},
+	}}}
+	says := ""
+	for _, o := range []*unstructured.Unstructured{same, plain} {
+		o.SetAPIVersion(like.GetAPIVersion())
+		o.SetKind(like.GetKind())
+		o.SetNamespace(like.GetNamespace())
+		o.SetGenerateName("kvap-tries-")
+		err := moveWriter{c}.put(ctx, o, true)
+		switch {
+		case err == nil, isStatus(err) && !deniedByPolicy(err):
+			return "", nil
+		case !deniedByPolicy(err):
+			return "", err
+		}
+		says = reasonOf(err)
+	}
+	return says, nil
+}
+
+// deniedByPolicy tells that a webhook or a ValidatingAdmissionPolicy has something against
+// what was sent. Who may not send it at all does not know.
+func deniedByPolicy(err error) bool {
+	return isStatus(err) && (strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request"))
+}
+
+// reasonOf is what the API server said, without the name that was tried.
+func reasonOf(err error) string {
+	text := err.Error()
+	if _, after, ok := strings.Cut(text, ": "); ok && strings.Contains(text[:len(text)-len(after)], "kvap-tries-") {
+		text = after
+	}
+	return strings.TrimSpace(text)
 }
