@@ -59,11 +59,10 @@ input, 3 a runtime error, 4 some of the input was left out.`,
   kvap check --cluster policies/      # files, for the kinds of the cluster`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, args, f) },
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
-	fs.StringVarP(&f.output, "output", "o", "text", "output format: text, wide, json, sarif, junit, markdown, github or html")
-	fs.StringVar(&f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note")
+	addChoice(fs, &f.output, "output", "text", "output format: text, wide, json, sarif, junit, markdown, github or html", "text", "wide", "json", "sarif", "junit", "markdown", "github", "html")
+	addChoice(fs, &f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note", severities()...)
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
 	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
@@ -73,13 +72,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	f.connectTo.addConnection(fs)
 	f.viewFlags.add(fs, "no progress, and errors only", "show notes too")
 	addRecursive(fs)
-	completeWords(cmd)
-	completeOutput(cmd, false, checkFormats()...)
 	return cmd
-}
-
-func checkFormats() []string {
-	return []string{"text", "wide", "json", "sarif", "junit", "markdown", "github", "html"}
 }
 
 func severities() []string { return []string{"error", "warning", "note"} }
@@ -150,12 +143,6 @@ func (f checkFlags) verdict(run *checking.Run, result report.Check) error {
 
 // run begins a run, where the flags are right.
 func (f checkFlags) run(cmd *cobra.Command) (*checking.Run, error) {
-	if _, err := input.OneOf("-o", f.output, checkFormats()...); err != nil {
-		return nil, err
-	}
-	if _, err := input.OneOf("--fail-on", f.failOn, severities()...); err != nil {
-		return nil, err
-	}
 	for _, flag := range []string{"kubeconfig", "context", "timeout"} {
 		if cmd.Flags().Changed(flag) && !f.cluster {
 			return nil, fmt.Errorf("--%s is for --cluster, which is not asked for", flag)
@@ -169,7 +156,7 @@ func (f checkFlags) run(cmd *cobra.Command) (*checking.Run, error) {
 		}
 		run.Options.Parts = append(run.Options.Parts, p)
 	}
-	return run, f.Check()
+	return run, nil
 }
 
 // perRelease are the choices for each release, the oldest first, and its types.

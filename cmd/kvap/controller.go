@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -74,10 +73,8 @@ Exit codes: 0 it was told to end, 2 usage, 3 a runtime error.`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runController(cmd, f) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	flags := inOrder(cmd)
 	f.add(flags)
-	completeWords(cmd)
 	return cmd
 }
 
@@ -85,9 +82,9 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster; without it that of KUBECONFIG, ~/.kube/config or the Pod")
 	fs.StringVar(&f.context, "context", "", "the context of the kubeconfig file")
 	fs.StringVarP(&f.namespace, "namespace", "n", "", "kvap's own namespace, for its lease; that of the context or the Pod by default")
-	fs.StringVar(&f.mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off")
+	addChoice(fs, &f.mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off", controller.Modes()...)
 	fs.StringVar(&f.release, "kubernetes-version", "", "the oldest Kubernetes release that must take the objects; the API server's by default")
-	fs.StringVar(&f.mutations, "mutations", controller.MutationsAuto, "who runs rules that mutate: auto, the API server where it serves MutatingAdmissionPolicies and a rule may run twice; native, the same, and an error where it does not; or webhook")
+	addChoice(fs, &f.mutations, "mutations", controller.MutationsAuto, "who runs rules that mutate: auto, the API server where it serves MutatingAdmissionPolicies and a rule may run twice; native, the same, and an error where it does not; or webhook", controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
 	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "what bindings leave out; none for none")
 	fs.StringSliceVar(&f.exceptions, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
 	fs.IntVar(&f.namespaceLimit, "namespace-limit", 100, "how many native rules, and objects, the Policies of one namespace have at most; 0 for no limit")
@@ -96,8 +93,8 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
 	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
 	addWebhook(fs, &f.webhook)
-	fs.StringVar(&f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none")
-	fs.StringVar(&f.cleanup, "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies")
+	addChoice(fs, &f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none", "wgpolicyk8s", "openreports", "none")
+	addChoice(fs, &f.cleanup, "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies", input.Words(incluster.Cleanings()...)...)
 	fs.IntVar(&f.limit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
@@ -112,10 +109,6 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 		return err
 	}
 	if err := f.webhook.Check(); err != nil {
-		return err
-	}
-	clean, err := input.OneOf("--cleanup", f.cleanup, input.Words(incluster.Cleanings()...)...)
-	if err != nil {
 		return err
 	}
 	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, "")
@@ -134,7 +127,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	ctx, stop := untilTold(cmd)
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
-	server := incluster.Options{Controller: options, Webhook: f.webhook, Cleanup: incluster.Cleaning(clean), CleanupLimit: f.limit}
+	server := incluster.Options{Controller: options, Webhook: f.webhook, Cleanup: incluster.Cleaning(f.cleanup), CleanupLimit: f.limit}
 	if err := incluster.Run(ctx, config, server, log); err != nil {
 		return exit.Runtime(err)
 	}
@@ -143,23 +136,12 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 
 func (f controllerFlags) options() (controller.Options, error) {
 	o := controller.Options{
-		Mode: f.mode, Namespace: f.namespace, Version: version().Version,
+		Mode: f.mode, Namespace: f.namespace, Version: version().Version, Mutations: f.mutations,
+		Reports:        map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[f.reports],
 		NamespaceLimit: f.namespaceLimit,
 		LeaderElection: f.leader, MetricsAddress: f.metrics, HealthAddress: f.health, PprofAddress: f.pprof,
 	}
-	if !slices.Contains(controller.Modes(), f.mode) {
-		return o, fmt.Errorf("--mode %s: want one of %s", f.mode, strings.Join(controller.Modes(), ", "))
-	}
-	mutations, err := input.OneOf("--mutations", f.mutations, controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
-	if err != nil {
-		return o, err
-	}
-	o.Mutations = mutations
-	reports, err := reportGroup(f.reports)
-	if err != nil {
-		return o, err
-	}
-	o.Reports = reports
+	var err error
 	if o.ExcludeNamespaces, err = excludedNamespaces(f.exclude); err != nil {
 		return o, err
 	}
@@ -167,13 +149,9 @@ func (f controllerFlags) options() (controller.Options, error) {
 		return o, err
 	}
 	if f.release != "" {
-		release, err := convert.Release(f.release)
-		if err != nil {
-			return o, err
-		}
-		o.Release = release
+		o.Release, err = convert.Release(f.release)
 	}
-	return o, nil
+	return o, err
 }
 
 // exceptionNamespaces are those of the flag; "none" and "*" stand alone.
@@ -202,14 +180,6 @@ func logTo(w io.Writer, verbose bool) logr.Logger {
 	klog.SetLogger(logger)
 	return logger
 }
-
-// reportGroup is the API group that reports are written in.
-func reportGroup(word string) (string, error) {
-	word, err := input.OneOf("--reports", word, reportChoices()...)
-	return map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[word], err
-}
-
-func reportChoices() []string { return []string{"wgpolicyk8s", "openreports", "none"} }
 
 // addWebhook adds the flags of the embedded webhook.
 func addWebhook(fs *pflag.FlagSet, f *incluster.Webhook) {

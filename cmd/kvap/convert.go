@@ -71,16 +71,15 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 			return runConvert(cmd, args, f)
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringVarP(&f.output, "output", "o", "", "yaml (default, also -) or json on standard output, or a folder to write; wide: yaml, and a summary of all policies")
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
-	fs.StringVar(&f.remainder, "remainder-kind", convert.RemainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)")
+	addChoice(fs, &f.remainder, "remainder-kind", convert.RemainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)", convert.RemainderKvap, convert.RemainderKyverno)
 	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
 	fs.BoolVar(&f.force, "force", false, "replace files of the folder that kvap did not write, or that are among the input")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
-	fs.StringVar(&f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)")
+	addChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)", "text", "json", "markdown", "sarif", "junit", "github", "html")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
 	addChoices(fs, &f.Flags)
 	addMutations(fs, &f.Flags)
@@ -89,8 +88,7 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
 	f.viewFlags.add(fs, "no summary, and of the diagnostics only errors", "notes too, such as what was passed over, and all policies in the summary")
 	addRecursive(fs)
-	completeWords(cmd)
-	completeOutput(cmd, true, "yaml", "json", "wide")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml", "json", "wide"}, cobra.ShellCompDirectiveDefault)) // as in offer
 	return cmd
 }
 
@@ -268,9 +266,6 @@ func excludedNamespaces(names []string) ([]string, error) {
 // destination says where objects go. Two things on standard output would be one
 // thing nobody can read, so a report there takes the objects' place.
 func (f convertFlags) destination() (convert.Destination, error) {
-	if _, err := input.OneOf("--report-format", f.reportForm, append([]string{""}, reportFormats()...)...); err != nil {
-		return convert.Destination{}, err
-	}
 	if f.reportForm != "" && f.report == "" {
 		return convert.Destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
 	}
@@ -279,9 +274,6 @@ func (f convertFlags) destination() (convert.Destination, error) {
 		f.output = "yaml"
 	case "wide": // the summary is
 		f.output = ""
-	}
-	if _, err := input.OneOf("--remainder-kind", f.remainder, convert.RemainderKvap, convert.RemainderKyverno); err != nil {
-		return convert.Destination{}, err
 	}
 	d := convert.Destination{Dir: f.outputDir, Format: f.output, Prune: f.prune, Force: f.force, Remainder: f.remainder}
 	switch f.output {
@@ -328,10 +320,6 @@ func isNoFile(output string) error {
 		return fmt.Errorf("-o %s: the formats are yaml and json; a folder of that name is ./%s", output, output)
 	}
 	return nil
-}
-
-func reportFormats() []string {
-	return []string{"text", "json", "markdown", "sarif", "junit", "github", "html"}
 }
 
 func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs func() []report.Pair) error {

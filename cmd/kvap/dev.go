@@ -9,7 +9,6 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/dev"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -61,20 +60,16 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
   kvap dev policies/ --kyverno=real
   kvap dev policies/ --kyverno=1.20`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := input.OneOf("--kyverno", f.kyverno, dev.Kyvernos()...); err != nil {
-				return err
-			}
 			if f.kyverno != dev.NoKyverno && !cmd.Flags().Changed("mode") {
 				f.mode = "off"
 			}
 			return runDev(cmd, append(args, f.files...), f)
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	flags := inOrder(cmd)
 	flags.StringSliceVarP(&f.files, "filename", "f", nil, "a file or folder of policies, as if it were a PATH")
-	flags.StringVar(&f.mode, "mode", "enforce", "what to do with policies that do not say: shadow, enforce or off; with --kyverno, off by default")
-	flags.StringVar(&f.kyverno, "kyverno", dev.NoKyverno, "have Kyverno enforce the policies: stand-in, which --kyverno alone means, or real; 1.20 stands in for that version, which enforces none")
+	addChoice(flags, &f.mode, "mode", "enforce", "what to do with policies that do not say: shadow, enforce or off; with --kyverno, off by default", controller.Modes()...)
+	addChoice(flags, &f.kyverno, "kyverno", dev.NoKyverno, "have Kyverno enforce the policies: stand-in, which --kyverno alone means, or real; 1.20 stands in for that version, which enforces none", dev.Kyvernos()...)
 	flags.Lookup("kyverno").NoOptDefVal = dev.StandIn
 	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions to install first")
 	flags.StringVar(&f.dir, "dir", "", "keep data, logs and kubeconfig files in this folder, which stays; a temporary one, which goes, by default")

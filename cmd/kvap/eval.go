@@ -85,15 +85,15 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 
 // register makes the flags known, in the order in which help lists them.
 func (f *evalFlags) register(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.Resources, "resource", nil, "a file or folder of resources, or - for standard input")
 	fs.StringSliceVar(&f.Requests, "requests", nil, "a file of recorded requests, or - for standard input")
 	fs.StringSliceVar(&f.Documents, "json", nil, "a JSON or YAML document that is no object of a cluster, for policies with evaluation.mode JSON, or - for standard input")
-	fs.StringVarP(&f.Output, "output", "o", "table", "table, wide, json, yaml or jsonl")
-	fs.StringVar(&f.FailOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never")
+	addChoice(fs, &f.Output, "output", "table", "table, wide, json, yaml or jsonl", evaluate.Outputs()...)
+	addChoice(fs, &f.FailOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never", evaluate.FailOns()...)
 	fs.StringVar(&f.Operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
+	offer(fs, "operation", "CREATE", "UPDATE", "DELETE")
 	fs.StringSliceVar(&f.Old, "old", nil, "a file with the resources as they were, for UPDATE")
 	fs.StringVar(&f.User, "user", "kubernetes-admin", "who acts on the resources")
 	fs.StringSliceVar(&f.Groups, "group", []string{"system:authenticated"}, "the user's groups")
@@ -111,8 +111,6 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	addMutations(fs, &f.Flags)
 	f.viewFlags.add(fs, "of the table only violations and disagreements, of the diagnostics only errors", "rules that have nothing to say too, and notes")
 	addRecursive(fs)
-	completeWords(cmd)
-	completeOutput(cmd, false, evaluate.Outputs()...)
 }
 
 func runEvaluation(cmd *cobra.Command, paths []string, f evalFlags) error {
@@ -178,12 +176,6 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progre
 }
 
 func (f evalFlags) check(paths []string) error {
-	if _, err := input.OneOf("-o", f.Output, evaluate.Outputs()...); err != nil {
-		return err
-	}
-	if _, err := input.OneOf("--fail-on", f.FailOn, evaluate.FailOns()...); err != nil {
-		return err
-	}
 	if _, err := input.OneOf("--operation", f.Operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.Operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}

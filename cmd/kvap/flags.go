@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"syscall"
@@ -12,8 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/internal/convert"
-	"github.com/kvap/kvap/internal/evaluate"
-	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/proven"
 )
@@ -24,28 +21,58 @@ func addRecursive(fs *pflag.FlagSet) {
 	fs.BoolP("recursive", "R", true, "accepted, and always so: folders are read with all that is in them")
 }
 
-// completeWords makes shells offer the words that flags may be.
-func completeWords(cmd *cobra.Command) {
-	words := convert.FlagWords()
-	maps.Copy(words, map[string][]string{
-		"reports": reportChoices(), "cleanup": input.Words(incluster.Cleanings()...), "report-format": reportFormats(),
-		"fail-on": evaluate.FailOns(), "operation": {"CREATE", "UPDATE", "DELETE"},
-	})
-	for name, list := range words {
-		if cmd.Flags().Lookup(name) != nil {
-			// It fails only for a flag that is not there, or done twice.
-			_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp))
-		}
-	}
+// inOrder are the flags of a command, which help lists in the order in which they are added.
+func inOrder(cmd *cobra.Command) *pflag.FlagSet {
+	cmd.Flags().SortFlags = false
+	return cmd.Flags()
 }
 
-// completeOutput makes shells offer the formats of -o, and folders where it takes one.
-func completeOutput(cmd *cobra.Command, folders bool, formats ...string) {
-	directive := cobra.ShellCompDirectiveNoFileComp
-	if folders {
-		directive = cobra.ShellCompDirectiveDefault
+// What a flag is annotated with: the words that shells offer for it, and that it takes no others.
+const (
+	offered  = "offered"
+	noOthers = "no others"
+)
+
+// offer has shells offer words for a flag.
+func offer(fs *pflag.FlagSet, name string, words ...string) {
+	_ = fs.SetAnnotation(name, offered, words) // it fails only for a flag that is not there
+}
+
+// addChoice adds a flag that is one of some words, or what it is by default.
+func addChoice(fs *pflag.FlagSet, p *string, name, value, usage string, words ...string) {
+	short := ""
+	if name == "output" {
+		short = "o"
 	}
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, directive)) // as in completeWords
+	fs.StringVarP(p, name, short, value, usage)
+	offer(fs, name, words...)
+	_ = fs.SetAnnotation(name, noOthers, nil) // as in offer
+}
+
+// checkChoices refuses words that a flag does not take.
+func checkChoices(cmd *cobra.Command, _ []string) (err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand
+		}
+		if _, chosen := f.Annotations[noOthers]; chosen && err == nil && f.Value.String() != f.DefValue {
+			_, err = input.OneOf(name, f.Value.String(), f.Annotations[offered]...)
+		}
+	})
+	return err
+}
+
+// offerWords makes shells offer the words of a command's flags, and of those below it.
+func offerWords(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if words := f.Annotations[offered]; words != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // as in offer
+		}
+	})
+	for _, c := range cmd.Commands() {
+		offerWords(c)
+	}
 }
 
 // addChoices adds the choices of translation, which mean the same for each verb.
@@ -54,22 +81,30 @@ func addChoices(fs *pflag.FlagSet, f *convert.Flags) {
 	addSharedChoices(fs, f)
 }
 
+// addPackedByMatch are they with what the controller does by default.
+func addPackedByMatch(fs *pflag.FlagSet, f *convert.Flags) {
+	addChoices(fs, f)
+	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
+}
+
 // addSharedChoices adds those other than the release.
 func addSharedChoices(fs *pflag.FlagSet, f *convert.Flags) {
-	d := convert.DefaultFlags()
+	d, words := convert.DefaultFlags(), convert.FlagWords()
+	offer(fs, "kubernetes-version", words["kubernetes-version"]...)
 	fs.StringSliceVar(&f.CRDs, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
-	fs.StringVar(&f.Pack, "pack", d.Pack, "what shares an object: rule, policy or match")
-	fs.StringVar(&f.Params, "params", d.Params, "what holds params: configmap or kvap")
-	fs.StringVar(&f.Existing, "existing-violations", d.Existing, "what an update of a violating object does: allow (as Kyverno) or deny")
-	fs.StringVar(&f.Operations, "operations", d.Operations, "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update")
-	fs.StringVar(&f.Action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn; or Shadow, which audits what they will find once they are enforced")
-	fs.StringVar(&f.Guard, "guard", d.Guard, "whether objects stop good requests at a match condition: auto or never")
+	addChoice(fs, &f.Pack, "pack", d.Pack, "what shares an object: rule, policy or match", words["pack"]...)
+	addChoice(fs, &f.Params, "params", d.Params, "what holds params: configmap or kvap", words["params"]...)
+	addChoice(fs, &f.Existing, "existing-violations", d.Existing, "what an update of a violating object does: allow (as Kyverno) or deny", words["existing-violations"]...)
+	addChoice(fs, &f.Operations, "operations", d.Operations, "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update", words["operations"]...)
+	addChoice(fs, &f.Action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn; or Shadow, which audits what they will find once they are enforced", words["action"]...)
+	addChoice(fs, &f.Guard, "guard", d.Guard, "whether objects stop good requests at a match condition: auto or never", words["guard"]...)
 }
 
 // addMutations adds the choice of what becomes of mutate rules.
 func addMutations(fs *pflag.FlagSet, f *convert.Flags) {
-	fs.StringVar(&f.Mutations, "mutations", convert.MutationsAuto,
-		"what becomes of mutate rules and MutatingPolicies: auto (native for Kubernetes 1.36 and newer), native (from 1.34 on, in v1beta1) or webhook")
+	addChoice(fs, &f.Mutations, "mutations", convert.MutationsAuto,
+		"what becomes of mutate rules and MutatingPolicies: auto (native for Kubernetes 1.36 and newer), native (from 1.34 on, in v1beta1) or webhook",
+		convert.FlagWords()["mutations"]...)
 }
 
 // sourceFlags name policies.

@@ -69,10 +69,11 @@ func newRoot(program string) *cobra.Command {
 		Long: `kvap reads Kyverno-style policies and turns every rule that CEL can express into
 ValidatingAdmissionPolicies and their bindings, which the API server enforces by
 itself, with no webhook. It says which rule went where, and why.`,
-		Args:          noSuchVerb,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: displayName(program)},
+		Args:              noSuchVerb,
+		PersistentPreRunE: checkChoices,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: displayName(program)},
 	}
 	// not cobra's own flag: its template would keep every method of every type in the program
 	shown := root.Flags().BoolP("version", "v", false, "version for "+displayName(program))
@@ -84,6 +85,7 @@ itself, with no webhook. It says which rule went where, and why.`,
 		return cmd.Help()
 	}
 	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newMigrate(), newController(), newDev(), newExplain(), newVersion(), newManual())
+	offerWords(root)
 	return root
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/migrate/infiles"
 	"github.com/kvap/kvap/migrate/live"
@@ -76,8 +75,7 @@ Exit codes: 0 done, 1 refused, 2 usage or unreadable input, 3 a runtime error, 4
 of the policies were left.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateChange(cmd, v, args, f) },
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	if v.flags != nil {
 		v.flags(cmd, &f)
 	}
@@ -85,17 +83,16 @@ of the policies were left.`,
 	fs.BoolVarP(&f.every, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
 	f.sourceFlags.add(fs, "take the policies of this file or folder; with --output-dir no cluster is asked", "a kustomize folder to render and read, as with -f")
-	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
+	addChoice(fs, &f.output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	fs.StringVar(&f.outputDir, "output-dir", "", "write what would be done into this folder, as kustomize components, in place of doing it")
-	fs.StringVar(&f.remainder, "remainder-kind", convert.RemainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)")
+	addChoice(fs, &f.remainder, "remainder-kind", convert.RemainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)", convert.RemainderKvap, convert.RemainderKyverno)
 	fs.BoolVar(&f.force, "force", false, "replace files of that folder that kvap did not write, or that were changed since")
-	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too")
+	addChoice(fs, &f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too", "none", "client", "server")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	fs.BoolVar(&f.ownedToo, "ignore-gitops", false, "also change policies that Argo CD, Flux or Helm manages")
 	fs.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the controller or Kyverno; with several policies, two seconds longer for each")
 	fs.DurationVar(&f.settle, "settle", 5*time.Second, "for how long a webhook must be registered to count as judging")
 	f.clusterFlags.add(fs)
-	completeOutput(cmd, false, "table", "json", "markdown")
 	return cmd
 }
 
@@ -132,7 +129,7 @@ a policy of kvap.dev has the others. auto takes the first that is possible.`,
 			fs := cmd.Flags()
 			fs.StringVar(&f.accept, "accept", "", "why it may go on without a comparison that speaks for it")
 			fs.DurationVar(&f.maxAge, "max-age", 24*time.Hour, "how old a comparison may be")
-			fs.StringVar(&f.way, "way", "auto", "how Kyverno is switched off: auto, admission, replace or remove")
+			addChoice(fs, &f.way, "way", "auto", "how Kyverno is switched off: auto, admission, replace or remove", "auto", "admission", "replace", "remove")
 		},
 	})
 }
@@ -154,43 +151,26 @@ the policies as they are in the files.`,
   kvap migrate rollback -f policies/ --output-dir migration/`,
 		flags: func(cmd *cobra.Command, f *changeFlags) {
 			fs := cmd.Flags()
-			fs.StringVar(&f.way, "way", "auto", "with -f, how Kyverno was switched off, where that was said to enforce")
-			fs.StringVar(&f.to, "to", string(v1alpha1.StageNone), "where to end: none, as before; or shadow")
+			addChoice(fs, &f.way, "way", "auto", "with -f, how Kyverno was switched off, where that was said to enforce", "auto", "admission", "replace", "remove")
+			addChoice(fs, &f.to, "to", string(v1alpha1.StageNone), "where to end: none, as before; or shadow", "none", "shadow")
 			fs.StringVar(&f.accept, "accept", "", "why changes to a policy of kvap.dev may be lost")
 		},
 	})
 }
 
 // goal is what the flags say is wanted.
-func (f changeFlags) goal(verb string) (migrate.Goal, error) {
+func (f changeFlags) goal(verb string) migrate.Goal {
 	g := migrate.Goal{Verb: verb, Accept: f.accept, MaxAge: f.maxAge}
-	for _, check := range []struct {
-		flag, value string
-		may         []string
-	}{
-		{"-o", f.output, []string{"table", "json", "markdown"}},
-		{"--dry-run", f.dryRun, []string{"none", "client", "server"}},
-		{"--way", f.way, []string{"auto", "admission", "replace", "remove"}},
-		{"--to", f.to, []string{"none", "shadow"}},
-		{"--remainder-kind", f.remainder, []string{convert.RemainderKvap, convert.RemainderKyverno}},
-	} {
-		if _, err := input.OneOf(check.flag, check.value, check.may...); err != nil {
-			return g, err
-		}
-	}
 	g.To = v1alpha1.MigrationStage(f.to)
 	g.Apart = f.outputDir != "" && f.remainder == convert.RemainderKvap
 	if f.way != "auto" {
 		g.Way = v1alpha1.MigrationWay(f.way)
 	}
-	return g, nil
+	return g
 }
 
 func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f changeFlags) error {
-	goal, err := f.goal(v.name)
-	if err != nil {
-		return err
-	}
+	goal := f.goal(v.name)
 	if err := f.checkChosen(v, names); err != nil {
 		return err
 	}

@@ -94,8 +94,7 @@ runtime error, 4 some of the input was left out.`,
 
 // register makes the flags known, in the order in which help lists them.
 func (f *compareFlags) register(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder of policies, and of the native objects in their place; no cluster is asked", "a kustomize folder to render and read, as if it were a file")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
@@ -108,28 +107,19 @@ func (f *compareFlags) register(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.DurationVar(&f.wait, "for", 0, "go on looking for so long, for instance 24h; what comes in counts")
 	fs.DurationVar(&f.every, "every", 30*time.Second, "with --for, how often to look")
-	fs.StringVarP(&f.output, "output", "o", "table", "table, json or markdown")
+	addChoice(fs, &f.output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	fs.StringVar(&f.save, "save", "", "write the requests that the sides disagree on to this file, for kvap eval --requests")
-	fs.StringVar(&f.dryRun, "dry-run", "none", "none; client: do not record the result; server: have the API server try it only")
+	addChoice(fs, &f.dryRun, "dry-run", "none", "none; client: do not record the result; server: have the API server try it only", "none", "client", "server")
 	fs.Lookup("dry-run").NoOptDefVal = "client"
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
-	addChoices(fs, &f.Flags)
-	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
+	addPackedByMatch(fs, &f.Flags)
 	f.clusterFlags.add(fs)
 	f.viewFlags.add(fs, "no progress, and of the diagnostics only errors", "notes too")
 	addRecursive(fs)
-	completeWords(cmd)
-	completeOutput(cmd, false, "table", "json", "markdown")
 }
 
 // check tells what is wrong with the flags.
 func (f compareFlags) check(named bool) error {
-	if _, err := input.OneOf("-o", f.output, "table", "json", "markdown"); err != nil {
-		return err
-	}
-	if _, err := input.OneOf("--dry-run", f.dryRun, "none", "client", "server"); err != nil {
-		return err
-	}
 	switch {
 	case f.wait < 0:
 		return fmt.Errorf("--for %s: want a time to go on for, such as 24h", f.wait)

@@ -5,13 +5,12 @@ import (
 
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/migrate/live"
 )
 
 func newMigrateFinish() *cobra.Command {
 	var f clusterFlags
-	output := "table"
+	var output string
 	cmd := &cobra.Command{
 		Use:   "finish",
 		Short: "Say what is left of Kyverno, and what can be uninstalled",
@@ -24,18 +23,13 @@ answers.`,
 		Args: noArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runMigrateFinish(cmd, f, output) },
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
-	fs.StringVarP(&output, "output", "o", "table", "table, json or markdown")
+	fs := inOrder(cmd)
+	addChoice(fs, &output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	f.addConnection(fs)
-	completeOutput(cmd, false, "table", "json", "markdown")
 	return cmd
 }
 
 func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
-	if _, err := input.OneOf("-o", output, "table", "json", "markdown"); err != nil {
-		return err
-	}
 	c, err := f.connect()
 	if err != nil {
 		return err

@@ -56,30 +56,21 @@ input was left out.`,
 			return runMigratePlan(cmd, f)
 		},
 	}
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
-	fs.StringVarP(&f.output, "output", "o", "table", "table, json, markdown or html")
+	addChoice(fs, &f.output, "output", "table", "table, json, markdown or html", "table", "json", "markdown", "html")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of the cluster whose PolicyExceptions count; none for none, * for all")
-	addChoices(fs, &f.Flags)
-	fs.Lookup("pack").DefValue, f.Pack = "match", "match"
+	addPackedByMatch(fs, &f.Flags)
 	f.addConnection(fs)
 	f.viewFlags.add(fs, "", "all diagnostics, with their places; else only errors")
 	addRecursive(fs)
-	completeWords(cmd)
-	completeOutput(cmd, false, planFormats()...)
 	return cmd
 }
 
-func planFormats() []string { return []string{"table", "json", "markdown", "html"} }
-
 // check tells what is wrong with the flags.
 func (f planFlags) check() error {
-	if _, err := input.OneOf("-o", f.output, planFormats()...); err != nil {
-		return err
-	}
 	if err := input.StdinOnce(f.files, f.resources, f.param); err != nil {
 		return err
 	}

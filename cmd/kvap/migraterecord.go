@@ -79,8 +79,7 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
 
 // register makes the flags known, in the order in which help lists them.
 func (f *recordFlags) register(cmd *cobra.Command) {
-	fs := cmd.Flags()
-	fs.SortFlags = false
+	fs := inOrder(cmd)
 	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
 	f.sourceFlags.add(fs, "a file or folder of policies, in place of those of the cluster", "a kustomize folder to render and read, as if it were a file")
 	fs.DurationVar(&f.For, "for", 0, "how long to record, for instance 1h; until Ctrl-C by default")

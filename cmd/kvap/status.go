@@ -11,7 +11,6 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
 	"github.com/kvap/kvap/status/live"
@@ -51,24 +50,17 @@ Exit codes: 0 all is well, 1 something is not, 2 usage, 3 no cluster answers,
   kvap status --watch`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStatus(cmd, args, f) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json, yaml or name")
+	flags := inOrder(cmd)
+	addChoice(flags, &f.output, "output", "table", "table, wide, json, yaml or name", "table", "wide", "json", "yaml", "name")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show the status again when it has changed")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only policies with these labels")
 	flags.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count, for policies of which no controller tells; none for none, * for all")
 	f.clusterFlags.add(flags)
-	completeOutput(cmd, false, statusOutputs()...)
 	return cmd
 }
 
-func statusOutputs() []string { return []string{"table", "wide", "json", "yaml", "name"} }
-
 func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
-	if _, err := input.OneOf("-o", f.output, statusOutputs()...); err != nil {
-		return err
-	}
 	selector, err := labels.Parse(f.selector)
 	if err != nil {
 		return fmt.Errorf("-l %s: %w", f.selector, err)

@@ -66,10 +66,9 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 			return test(cmd, args, f)
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	flags := inOrder(cmd)
 	flags.StringVar(&f.file, "file-name", "kyverno-test.yaml", "the name of suites to look for in folders")
-	flags.StringVarP(&f.output, "output", "o", "table", "table, wide, json, junit, sarif, markdown, github or html")
+	addChoice(flags, &f.output, "output", "table", "table, wide, json, junit, sarif, markdown, github or html", "table", "wide", "json", "junit", "sarif", "markdown", "github", "html")
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
 	addChoices(flags, &f.Flags)
@@ -77,15 +76,10 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	addMutations(flags, &f.Flags)
 	f.viewFlags.add(flags, "no progress, of the diagnostics only errors, and of the table only what did not pass", "notes too, such as which file took the place of another")
 	addRecursive(flags)
-	completeWords(cmd)
-	completeOutput(cmd, false, testFormats()...)
 	return cmd
 }
 
 func test(cmd *cobra.Command, dirs []string, f testFlags) error {
-	if _, err := input.OneOf("-o", f.output, testFormats()...); err != nil {
-		return err
-	}
 	if err := f.checkView(); err != nil {
 		return err
 	}
@@ -169,10 +163,6 @@ func tested(r suite.Results) report.TestSuite {
 		})
 	}
 	return out
-}
-
-func testFormats() []string {
-	return []string{"table", "wide", "json", "junit", "sarif", "markdown", "github", "html"}
 }
 
 func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List) error {

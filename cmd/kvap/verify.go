@@ -75,20 +75,17 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 
 // register makes the flags known, in the order in which help lists them.
 func (f *verifyFlags) register(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.SortFlags = false
+	flags := inOrder(cmd)
 	f.sourceFlags.add(flags, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	flags.StringVar(&f.budget, "budget", "2000", "for each policy, a number of requests or a time such as 10s")
 	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
-	flags.StringVarP(&f.output, "output", "o", "table", "table or json")
+	addChoice(flags, &f.output, "output", "table", "table or json", "table", "json")
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
 	addChoices(flags, &f.Flags)
 	addMutations(flags, &f.Flags)
 	f.viewFlags.add(flags, "no progress, and of the diagnostics only errors", "what was not seen both ways, and notes")
 	addRecursive(flags)
-	completeWords(cmd)
-	completeOutput(cmd, false, "table", "json")
 }
 
 func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
@@ -149,9 +146,6 @@ func verified(t report.VerificationTotals, in *convert.Input) error {
 func (f verifyFlags) options(paths []string) (verify.Options, convert.Choices, error) {
 	var c convert.Choices
 	o := verify.Options{Setting: verify.Setting{Seed: f.seed}}
-	if _, err := input.OneOf("-o", f.output, "table", "json"); err != nil {
-		return o, c, err
-	}
 	if err := f.checkView(); err != nil {
 		return o, c, err
 	}

@@ -65,7 +65,7 @@ func newVersion() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
-	completeOutput(cmd, false, "json")
+	offer(cmd.Flags(), "output", "json")
 	return cmd
 }
 

@@ -42,9 +42,6 @@ const (
 // Choices are what the flags ask for.
 func (f Flags) Choices() (Choices, error) {
 	c := Choices{Operations: f.Operations, Action: f.Action}
-	if err := f.Check(); err != nil {
-		return c, err
-	}
 	release, err := Release(f.Release)
 	if err != nil {
 		return c, err
@@ -74,24 +71,6 @@ func (f Flags) ChoicesFor(cluster string, chosen Choices) (Choices, error) {
 	}
 	chosen.Translate.Release, chosen.Translate.Schemas = release, schemas
 	return chosen, nil
-}
-
-// Check compares the flags that are words with the words that they may be.
-func (f Flags) Check() error {
-	words := FlagWords()
-	for _, flag := range [][2]string{
-		{"pack", f.Pack}, {"params", f.Params}, {"existing-violations", f.Existing}, {"operations", f.Operations},
-		{"action", f.Action}, {"guard", f.Guard}, {"mutations", f.Mutations},
-	} {
-		name, value := flag[0], flag[1]
-		if value == "" && (name == "action" || name == "mutations") { // which need not be said
-			continue
-		}
-		if _, err := input.OneOf("--"+name, value, words[name]...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // FlagWords are the words that flags may be, by the names of the flags.
