@@ -128,10 +128,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
 	server := incluster.Options{Controller: options, Webhook: f.webhook, Cleanup: incluster.Cleaning(f.cleanup), CleanupLimit: f.limit}
-	if err := incluster.Run(ctx, config, server, log); err != nil {
-		return exit.Runtime(err)
-	}
-	return nil
+	return exit.Runtime(incluster.Run(ctx, config, server, log))
 }
 
 func (f controllerFlags) options() (controller.Options, error) {

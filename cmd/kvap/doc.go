@@ -12,8 +12,8 @@
 //
 // It reads, translates, judges and renders nothing itself: each file is a verb, which
 // turns flags into calls of the packages beside it. What verbs share is in flags.go (the
-// flags that mean the same for each), view.go (how what a run says is shown) and
-// cluster.go (which cluster is meant); internal/exit has the exit codes.
+// flags that mean the same for each, and which cluster is meant) and view.go (how what a run says
+// is shown); internal/exit has the exit codes.
 //
 // Start at main.go, then convert.go; testdata/script holds a script for each
 // promise of the command line.

@@ -22,10 +22,7 @@ func newExplain() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				if err := writeTitles(cmd.OutOrStdout()); err != nil {
-					return exit.Runtime(err)
-				}
-				return nil
+				return exit.Runtime(writeTitles(cmd.OutOrStdout()))
 			}
 			var texts []string
 			for _, code := range args {
@@ -35,10 +32,8 @@ func newExplain() *cobra.Command {
 				}
 				texts = append(texts, text)
 			}
-			if _, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n")); err != nil {
-				return exit.Runtime(err)
-			}
-			return nil
+			_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n"))
+			return exit.Runtime(err)
 		},
 	}
 }

@@ -56,10 +56,8 @@ func newVersion() *cobra.Command {
 				e.SetIndent("", "  ")
 				return e.Encode(v)
 			case "":
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), v); err != nil {
-					return exit.Runtime(err)
-				}
-				return nil
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
+				return exit.Runtime(err)
 			}
 			return fmt.Errorf("-o %s: version knows json only", output)
 		},
