@@ -8,7 +8,7 @@ import "slices"
 // andOr simplifies && and || of simplified terms. What is said here of ||
 // holds of && with the two in each other's place.
 func (s simplifier) andOr(n *node, boolean bool) *node {
-	j := chain{simplifier: s, op: n.op, dual: opAnd + opOr - n.op, unit: n.op == opAnd}
+	j := chain{simplifier: s, op: n.op, dual: n.op.dual(), unit: n.op == opAnd}
 	terms, decided := j.flat(n)
 	if decided || j.excludesNothing(terms) {
 		return Lit(!j.unit).n
@@ -22,6 +22,9 @@ func (s simplifier) andOr(n *node, boolean bool) *node {
 	}
 	return j.factor(m)
 }
+
+// dual is && for ||, and || for &&.
+func (o op) dual() op { return opAnd + opOr - o }
 
 type chain struct {
 	simplifier

@@ -31,15 +31,7 @@ func (v Value) Asked() (path []string, ok bool) {
 // Asks tells that v, or a part of it, asks what is there: by has, by an optional
 // selection, or by in.
 func (v Value) Asks() bool {
-	found := false
-	v.Walk(func(part Value) bool {
-		switch part.n.op {
-		case opHas, opOpt, opOptIdx:
-			found = true
-		case opBinary:
-			found = found || part.n.operator() == In
-		}
-		return !found
+	return v.n.some(func(n *node) bool {
+		return n.op == opHas || n.op == opOpt || n.op == opOptIdx || n.operator() == In
 	})
-	return found
 }

@@ -29,14 +29,13 @@ func (n *node) orEmpty(variable string, bound []string) *node {
 	}
 	_, selects := n.field()
 	selects = selects || n.op == opIndex || n.op == opOptIdx
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		if n.op == opMacro && i == 1 {
-			bound = append(slices.Clip(bound), n.vars...)
+	return n.each(func(i int, a *node) *node {
+		switch {
+		case i == 0 && selects && is(a):
+			return a
+		case n.binds(i):
+			return a.orEmpty(variable, append(slices.Clip(bound), n.vars...))
 		}
-		if args[i] = a; a != nil && !(i == 0 && selects && is(a)) {
-			args[i] = a.orEmpty(variable, bound)
-		}
-	}
-	return n.with(args)
+		return a.orEmpty(variable, bound)
+	})
 }

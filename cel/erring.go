@@ -70,17 +70,11 @@ func (n *node) selectedIf(p *node, value bool) bool {
 
 // selects tells that n is an error if a field of p cannot be selected.
 func (n *node) selects(p *node) bool {
-	switch n.op {
-	case opSelect, opHas:
-		return equal(n.args[0], p) || n.args[0].selects(p)
-	case opMacro, opOpt, opCond:
-		return n.args[0].selects(p)
-	case opMember:
-		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
-			return n.args[0].selects(p)
-		}
-	case opAnd, opOr, opMap, opStruct, opMaybe:
+	switch {
+	case (n.op == opSelect || n.op == opHas) && equal(n.args[0], p):
+		return true
+	case n.op == opMap || n.op == opStruct:
 		return false
 	}
-	return slices.ContainsFunc(n.args, func(a *node) bool { return a.selects(p) })
+	return slices.ContainsFunc(n.always(), func(a *node) bool { return a.selects(p) })
 }

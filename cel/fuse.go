@@ -34,10 +34,7 @@ func (f fuser) rewrite(v Value) Value {
 	if len(terms) == len(v.n.args) {
 		return v
 	}
-	if q == ForAll {
-		return And(terms...).Value
-	}
-	return Or(terms...).Value
+	return andOr(v.n.op, terms).Value
 }
 
 // fused is term i together with those after it that say the same.

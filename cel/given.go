@@ -101,21 +101,10 @@ func (p present) found(n *node) {
 
 // evaluated notes the selections that were no error when n was none.
 func (p present) evaluated(n *node) {
-	switch n.op {
-	case opSelect, opIndex:
+	if n.op == opSelect || n.op == opIndex {
 		p.found(n)
-	case opMacro, opCond:
-		p.evaluated(n.args[0])
-		return
-	case opAnd, opOr, opMaybe:
-		return
-	case opMember:
-		if n.function() == FuncOr || n.function() == FuncOrValue {
-			p.evaluated(n.args[0])
-			return
-		}
 	}
-	for _, a := range n.args {
+	for _, a := range n.always() {
 		p.evaluated(a)
 	}
 }

@@ -1,5 +1,7 @@
 package cel
 
+import "slices"
+
 // HoistLoops replaces the loops inside of a loop's body that do not depend on its
 // variable by what name gives for them: they say the same of every element.
 func (v Value) HoistLoops(name func(Value) Value) Value {
@@ -10,27 +12,14 @@ func hoist(n *node, bound []string, name func(Value) Value) *node {
 	if len(bound) > 0 && n.op == opMacro && !dependsOn(Value{n}, bound) {
 		return name(Value{n}).n
 	}
-	if len(n.args) == 0 {
-		return n
-	}
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		inner := bound
-		if n.op == opMacro && i > 0 {
-			inner = append(bound[:len(bound):len(bound)], n.vars...)
+	return n.each(func(i int, a *node) *node {
+		if n.binds(i) {
+			return hoist(a, append(slices.Clip(bound), n.vars...), name)
 		}
-		args[i] = hoist(a, inner, name)
-	}
-	return n.with(args)
+		return hoist(a, bound, name)
+	})
 }
 
 func dependsOn(v Value, names []string) bool {
-	for _, free := range v.Idents() {
-		for _, name := range names {
-			if free == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Idents(), func(free string) bool { return slices.Contains(names, free) })
 }

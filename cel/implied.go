@@ -10,11 +10,7 @@ import "slices"
 func (b Bool) Distributed() Bool { return Bool{Value{distributed(b.n)}} }
 
 func distributed(n *node) *node {
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		args[i] = distributed(a)
-	}
-	n = n.with(args)
+	n = n.each(func(_ int, a *node) *node { return distributed(a) })
 	switch n.op {
 	case opAnd:
 		return n.outward()

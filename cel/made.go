@@ -6,12 +6,7 @@ import "strings"
 
 // MakesEmpty tells that v makes an empty map, or an Object without fields, anywhere.
 func (v Value) MakesEmpty() bool {
-	empty := false
-	v.Walk(func(v Value) bool {
-		empty = empty || (v.n.op == opMap || v.n.op == opStruct) && len(v.n.args) == 0
-		return !empty
-	})
-	return empty
+	return v.n.some(func(n *node) bool { return (n.op == opMap || n.op == opStruct) && len(n.args) == 0 })
 }
 
 // FieldsOf are the values that v gives a field of a struct, wherever it makes one.
@@ -40,15 +35,9 @@ func (v Value) Prefix() string {
 
 // MixesObjects tells that v joins a list of Objects that it makes with one of other values.
 func (v Value) MixesObjects() bool {
-	mixed := false
-	v.Walk(func(v Value) bool {
-		if v.n.op == opBinary && v.n.name == string(Plus) {
-			a, b := v.n.args[0].listsObjects(), v.n.args[1].listsObjects()
-			mixed = mixed || a != b && !v.n.args[0].isEmptyList() && !v.n.args[1].isEmptyList()
-		}
-		return !mixed
+	return v.n.some(func(n *node) bool {
+		return n.operator() == Plus && n.args[0].listsObjects() != n.args[1].listsObjects() && !n.args[0].isEmptyList() && !n.args[1].isEmptyList()
 	})
-	return mixed
 }
 
 func (n *node) isEmptyList() bool { return n.op == opList && len(n.args) == 0 }
@@ -170,11 +159,4 @@ func escaped(key string) string {
 }
 
 // makesStruct tells that a struct is made in n.
-func makesStruct(n *node) bool {
-	made := false
-	Value{n}.Walk(func(v Value) bool {
-		made = made || v.n.op == opStruct
-		return !made
-	})
-	return made
-}
+func makesStruct(n *node) bool { return n.some(func(n *node) bool { return n.op == opStruct }) }

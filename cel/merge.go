@@ -30,11 +30,7 @@ func joinedLoops(n *node, along func(*node, MacroName) *node, ordered func(*node
 	case opOr:
 		n = mergedTerms(n, MacroExists, along)
 	}
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		args[i] = joinedLoops(a, along, ordered)
-	}
-	return ordered(n.with(args))
+	return ordered(n.each(func(_ int, a *node) *node { return joinedLoops(a, along, ordered) }))
 }
 
 // along is s && l.exists(c, p) as l.exists(c, s && p), and s || l.all(c, p) as l.all(c, s || p),
@@ -49,9 +45,7 @@ func (n *node) along(quantifier MacroName) *node {
 	}
 	loop, beside := n.args[i], slices.Delete(slices.Clone(n.args), i, i+1)
 	for _, s := range beside {
-		loops := Value{s}.Count(loop.vars[0]) > 0
-		Value{s}.Walk(func(v Value) bool { loops = loops || v.n.op == opMacro; return !loops })
-		if loops {
+		if (Value{s}).Count(loop.vars[0]) > 0 || s.some(func(n *node) bool { return n.op == opMacro }) {
 			return n
 		}
 	}
@@ -106,10 +100,7 @@ func mergedTerms(n *node, quantifier MacroName, along func(*node, MacroName) *no
 	if len(terms) == len(n.args) {
 		return n
 	}
-	if n.op == opAnd {
-		return And(bools(terms)...).n
-	}
-	return Or(bools(terms)...).n
+	return andOr(n.op, bools(terms)).n
 }
 
 func bools(ns []*node) []Bool {
@@ -132,9 +123,6 @@ func joined(op op, a, b *node) *node {
 		}
 		q = q.Rename(y, x)
 	}
-	body := Or(p.AsBool(), q.AsBool())
-	if op == opAnd {
-		body = And(p.AsBool(), q.AsBool())
-	}
+	body := andOr(op, []Bool{p.AsBool(), q.AsBool()})
 	return Value{a.args[0]}.Macro(a.macro(), Ident(x), body.Value).n
 }

@@ -80,18 +80,16 @@ type boundValue struct {
 }
 
 func (o *optionals) rewrite(n *node, bound []boundValue) *node {
-	if n == nil || len(n.args) == 0 {
+	if n == nil {
 		return n
 	}
-	args := make([]*node, len(n.args))
 	inner := bound
-	for i, a := range n.args {
-		if n.op == opMacro && i == 1 {
-			inner = boundBy(n, o.of(args[0], bound), bound)
+	n = n.each(func(i int, a *node) *node {
+		if i == 1 {
+			inner = o.inside(n, bound)
 		}
-		args[i] = o.rewrite(a, inner)
-	}
-	n = n.with(args)
+		return o.rewrite(a, inner)
+	})
 	if n.isOrValue() && o.of(n.args[0], bound) == plain {
 		return n.args[0]
 	}
@@ -111,11 +109,19 @@ func (o *optionals) visit(n *node, bound []boundValue, f func(*node, []boundValu
 	f(n, bound)
 	inner := bound
 	for i, a := range n.args {
-		if n.op == opMacro && i == 1 {
-			inner = boundBy(n, o.of(n.args[0], bound), bound)
+		if i == 1 {
+			inner = o.inside(n, bound)
 		}
 		o.visit(a, inner, f)
 	}
+}
+
+// inside is what is bound in the bodies of n, if it is a macro.
+func (o *optionals) inside(n *node, bound []boundValue) []boundValue {
+	if n.op != opMacro {
+		return bound
+	}
+	return boundBy(n, o.of(n.args[0], bound), bound)
 }
 
 // boundBy adds the variables of the macro n, which loops over or looks into a value.

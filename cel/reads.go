@@ -25,17 +25,11 @@ func (r Reading) in(n *node) bool {
 		if v, ok := r.variable(n); ok {
 			return r.In(v)
 		}
-	case opMacro:
-		return r.in(n.args[0])
 	case opCond:
 		if holds, known := r.given(n.args[0]); known {
 			return holds && r.in(n.args[1]) || !holds && r.in(n.args[2])
 		}
 		return r.in(n.args[0]) || r.in(n.args[1]) && r.in(n.args[2])
-	case opMember:
-		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
-			return r.in(n.args[0])
-		}
 	case opAnd, opOr: // one term may decide without the others
 		rest := slices.DeleteFunc(slices.Clone(n.args), func(a *node) bool { _, known := r.given(a); return known })
 		return len(rest) > 0 && !slices.ContainsFunc(rest, func(a *node) bool { return !r.in(a) })
@@ -43,10 +37,8 @@ func (r Reading) in(n *node) bool {
 		if n.operator() == In && n.args[1].op == opList && len(n.args[1].args) == 0 {
 			return false
 		}
-	case opMaybe:
-		return false
 	}
-	return slices.ContainsFunc(n.args, r.in)
+	return slices.ContainsFunc(n.always(), r.in)
 }
 
 // given tells whether n, or its negation, is one of the conditions.

@@ -56,14 +56,11 @@ func newSimplifier(v Value) simplifier {
 }
 
 func rebinds(v Value) bool {
-	found := false
-	v.Walk(func(v Value) bool {
-		found = found || v.n.op == opMacro && slices.ContainsFunc(v.n.vars, func(x string) bool {
+	return v.n.some(func(n *node) bool {
+		return n.op == opMacro && slices.ContainsFunc(n.vars, func(x string) bool {
 			return isRoot(x) || x == "variables" || kindNamed(x) != Unknown
 		})
-		return true
 	})
-	return found
 }
 
 // isRoot tells that name is a variable of the API server that is an object or null.
@@ -177,7 +174,7 @@ func (s simplifier) dual(n *node, boolean bool) *node {
 			return newNode(node{op: opBinary, name: string(operator), args: n.args})
 		}
 	case opAnd, opOr:
-		m := node{op: opAnd + opOr - n.op, args: make([]*node, len(n.args))}
+		m := node{op: n.op.dual(), args: make([]*node, len(n.args))}
 		for i, a := range n.args {
 			m.args[i] = s.negated(a, true)
 		}

@@ -281,12 +281,14 @@ func (b Bool) IsTrue() bool { v, ok := b.Const(); return ok && v }
 func (b Bool) IsFalse() bool { v, ok := b.Const(); return ok && !v }
 
 // And is the conjunction, flattened and without literals. No terms are true.
-func And(bs ...Bool) Bool { return andOr(opAnd, true, bs) }
+func And(bs ...Bool) Bool { return andOr(opAnd, bs) }
 
 // Or is the disjunction, flattened and without literals. No terms are false.
-func Or(bs ...Bool) Bool { return andOr(opOr, false, bs) }
+func Or(bs ...Bool) Bool { return andOr(opOr, bs) }
 
-func andOr(o op, unit bool, bs []Bool) Bool {
+// andOr is And or Or.
+func andOr(o op, bs []Bool) Bool {
+	unit := o == opAnd
 	var args []*node
 	seen := nodeSet{}
 	var add func(*node) bool

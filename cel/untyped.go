@@ -14,20 +14,15 @@ func (v Value) WithoutDyn(variables ...string) Value {
 }
 
 func (n *node) withoutDyn(untyped []string) *node {
-	if len(n.args) == 0 {
-		return n
-	}
 	if n.op == opCall && n.function() == FuncDyn && n.args[0].isUntyped(untyped) {
 		return n.args[0].withoutDyn(untyped)
 	}
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		if n.op == opMacro && i == 1 {
-			untyped = n.untypedInside(untyped)
+	return n.each(func(i int, a *node) *node {
+		if n.binds(i) {
+			return a.withoutDyn(n.untypedInside(untyped))
 		}
-		args[i] = a.withoutDyn(untyped)
-	}
-	return n.with(args)
+		return a.withoutDyn(untyped)
+	})
 }
 
 // untypedInside are the variables without a type in a macro: its own are, where it goes

@@ -33,10 +33,10 @@ func (s search) truth(n *node, want bool) *node {
 		for i, a := range n.args {
 			parts[i] = Bool{Value{s.truth(a, want)}}
 		}
-		if (n.op == opAnd) == want {
-			return And(parts...).n
+		if want {
+			return andOr(n.op, parts).n
 		}
-		return Or(parts...).n
+		return andOr(n.op.dual(), parts).n
 	case opCond:
 		return s.choice(n.args[0], s.truth(n.args[1], want), s.truth(n.args[2], want))
 	case opMacro:
@@ -171,11 +171,9 @@ func (s search) filled(n *node, want bool) *node {
 	switch m := s.meaning(n); {
 	case m.op == opList && len(m.args) == 0:
 		return Lit(!want).n
-	case m.macro() == MacroFilter && len(m.vars) == 1:
-		return s.truth(Value{m.args[0]}.Macro(MacroExists, Ident(m.vars[0]), Value{m.args[1]}).n, want)
 	case m.macro() == MacroMap && len(m.args) == 2:
 		return s.filled(m.args[0], want)
-	case m.macro() == MacroMap:
+	case m.macro() == MacroFilter && len(m.vars) == 1, m.macro() == MacroMap:
 		return s.truth(Value{m.args[0]}.Macro(MacroExists, Ident(m.vars[0]), Value{m.args[1]}).n, want)
 	case m.operator() == Plus:
 		a, b := Bool{Value{s.filled(m.args[0], want)}}, Bool{Value{s.filled(m.args[1], want)}}
@@ -186,10 +184,7 @@ func (s search) filled(n *node, want bool) *node {
 	case m.op == opCond:
 		return s.choice(m.args[0], s.filled(m.args[1], want), s.filled(m.args[2], want))
 	}
-	if want {
-		return Value{n}.Size().Ne(Int(0)).n
-	}
-	return Value{n}.Size().Eq(Int(0)).n
+	return literally(Value{n}.Size().Ne(Int(0)).n, want).n
 }
 
 // meaning is the expression behind a variable, if n is one.

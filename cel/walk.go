@@ -153,11 +153,43 @@ func (v Value) Rewrite(f func(Value) Value) Value {
 	if v.IsZero() {
 		return v
 	}
-	args := make([]*node, len(v.n.args))
-	for i, a := range v.n.args {
-		args[i] = Value{a}.Rewrite(f).n
+	return f(Value{v.n.each(func(_ int, a *node) *node { return Value{a}.Rewrite(f).n })})
+}
+
+// each is n with what f gives for each of its parts, by their places.
+func (n *node) each(f func(i int, a *node) *node) *node {
+	if len(n.args) == 0 {
+		return n
 	}
-	return f(Value{v.n.with(args)})
+	args := make([]*node, len(n.args))
+	for i, a := range n.args {
+		args[i] = f(i, a)
+	}
+	return n.with(args)
+}
+
+// binds tells that n is a macro, with its variables bound in the part i.
+func (n *node) binds(i int) bool { return n.op == opMacro && i > 0 }
+
+// some tells that something is so of n or of a part of it.
+func (n *node) some(is func(*node) bool) bool {
+	return n != nil && (is(n) || slices.ContainsFunc(n.args, func(a *node) bool { return a.some(is) }))
+}
+
+// always are the parts that whoever evaluates n evaluates: an error of one of them is an error
+// of n.
+func (n *node) always() []*node {
+	switch n.op {
+	case opMacro, opCond:
+		return n.args[:1]
+	case opMember:
+		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
+			return n.args[:1]
+		}
+	case opAnd, opOr, opMaybe: // one term may decide without the others
+		return nil
+	}
+	return n.args
 }
 
 // LastField is the name of the last selection of v, looked for through optional
