@@ -95,6 +95,9 @@ type Verifier struct {
 // NewVerifier reads an attestor, with whom else is trusted.
 func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, error) {
 	v := &Verifier{attestor: a, stampers: trust.stampers, ctLogs: trust.certificates, now: now}
+	if trust.unknown != nil && a.asksTrust() {
+		return nil, trust.unknown
+	}
 	var err error
 	if v.hash, err = hashNamed(a.Hash); err != nil {
 		return nil, err
@@ -144,6 +147,21 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 		return nil, err
 	}
 	return v, nil
+}
+
+// asksTrust tells whether what the attestor proves may depend on whom else is trusted: it does not
+// where all is in the policy.
+func (a Attestor) asksTrust() bool {
+	switch {
+	case a.Format == Notation:
+		return false
+	case !a.IgnoreLog && a.Log == "", a.Keyless != nil && a.Keyless.Roots == "":
+		return true
+	case a.CertificateLog == "" && (a.LoggedCertificates || a.Keyless != nil && !a.Keyless.IgnoreSCT):
+		return true
+	}
+	// A timestamp may say when a certificate signed, where no log does.
+	return a.IgnoreLog && a.Stamps == "" && a.Key == ""
 }
 
 func (v *Verifier) keyless(k Keyless, trust *Trust) (err error) {

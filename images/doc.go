@@ -29,6 +29,7 @@
 //
 // Start at attestor.go; then signature.go and attestation.go, bundle.go for the same in
 // another form, notation.go for those of Notary, recorded.go for registries in a folder,
-// keyless.go and trust.go for certificates of some minutes, timestamp.go for who says when, and
+// keyless.go and trust.go for certificates of some minutes, trustfile.go and mirror.go for where
+// a trusted root is from, timestamp.go for who says when, and
 // registry.go for what is asked over the network.
 package images

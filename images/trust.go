@@ -22,6 +22,7 @@ type Trust struct {
 	certificates []*logKey
 	stampers     []stamper
 	id           string
+	unknown      error // why nothing is known of it yet
 }
 
 // ID tells it from others: it is the hash of its document.

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -108,7 +109,7 @@ func lateRows() []row {
 			l.is("of an ImageValidatingPolicy", l.judge(attestor(one.Certificate()), image), pass)
 			l.is("of an ImageValidatingPolicy, by another", l.judge(attestor(two.Certificate()), image), fail)
 		}},
-		{number: "T53", words: "a trusted root that is swapped", elsewhere: "images/trustfile_test.go:TestTrustFile images/trustfile_test.go:TestTrustFileByALink images/trustfile_test.go:TestPinnedTrustFile", open: "no TUF repository is asked, so none of its metadata expires", run: func(l *lab) {
+		{number: "T53", words: "a trusted root that is swapped", elsewhere: "images/trustfile_test.go:TestTrustFile images/trustfile_test.go:TestTrustFileByALink images/trustfile_test.go:TestPinnedTrustFile images/mirror_test.go:TestMirror images/mirror_test.go:TestMirrorIsHeldToItsRoot images/mirror_test.go:TestMirrorIsAway", run: func(l *lab) {
 			one, two, log := testregistry.NewAuthority(l.T, nil, time.Hour), testregistry.NewAuthority(l.T, nil, time.Hour), testregistry.NewSigner(l.T)
 			read := func(root *testregistry.Authority) *images.Trust {
 				trust, err := images.ReadTrust(testregistry.TrustedRoot(l.T, root, log))
@@ -130,6 +131,33 @@ func lateRows() []row {
 			l.is("by the root that is new", l.create(p, image), pass)
 			now = before
 			l.is("by the root before, again", l.create(p, image), fail, "unknown authority")
+			repo := testregistry.NewTUF(l.T)
+			mirror, err := images.OpenMirror(images.Mirror{URL: repo.URL, Root: repo.Root(1), Dir: l.TempDir(), Local: true, Client: repo.Client}, nil)
+			if err != nil {
+				l.Fatal(err)
+			}
+			l.proofs.world.trust = mirror.Trust
+			refreshed := func(taken bool) {
+				l.Helper()
+				if err := mirror.Refresh(l.Context()); (err == nil) != taken {
+					l.Errorf("taken: %t, got %v", taken, err)
+				}
+			}
+			l.is("by a TUF repository that never answered", l.create(p, image), errs, "has not answered yet")
+			l.is("by a key, whatever it answers", l.create(rule("p", l.entry(by(keys(l.k1)))), l.pushed("app:v2", l.k1)), pass)
+			repo.Publish(testregistry.TrustedRoot(l.T, one, log))
+			refreshed(true)
+			l.is("by the root that the repository has", l.create(p, image), fail, "unknown authority")
+			repo.Publish(testregistry.TrustedRoot(l.T, two, log))
+			refreshed(true)
+			l.is("by the root that it has now", l.create(p, image), pass)
+			repo.Expires = time.Now().Add(-time.Hour)
+			repo.Publish(testregistry.TrustedRoot(l.T, one, log))
+			refreshed(false)
+			l.is("where what it has now has expired", l.create(strings.Replace(p, "name: p", "name: q", 1), image), pass)
+			repo.Answer(func(w http.ResponseWriter, _ *http.Request) bool { w.WriteHeader(http.StatusBadGateway); return true })
+			refreshed(false)
+			l.is("where it is away", l.create(strings.Replace(p, "name: p", "name: r", 1), image), pass)
 		}},
 		{number: "T54", words: "exceptions and preconditions", run: func(l *lab) {
 			image := l.pushed("app:v1")
