@@ -193,6 +193,9 @@ func addWebhook(fs *pflag.FlagSet, f *incluster.Webhook) {
 	fs.StringSliceVar(&f.Registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
 	fs.StringVar(&f.TrustFile, "sigstore-trusted-root", "", trustedRootHelp+", read again when it changes; that of the public Sigstore, as it was when kvap was built, by default")
 	fs.StringSliceVar(&f.TrustDigests, "sigstore-trusted-root-digest", nil, "the hash that the trusted root must have, as sha256:…; of several, one of them. Any file is taken by default")
+	fs.StringVar(&f.TUFMirror, "sigstore-tuf-mirror", "", "a TUF repository that has the trusted root in place of a file, as https://tuf-repo-cdn.sigstore.dev; it is asked every hour")
+	fs.StringVar(&f.TUFRoot, "sigstore-tuf-root", "", "a file with the root.json that the TUF repository is held to")
+	fs.StringVar(&f.TUFCache, "sigstore-tuf-cache", "", "a folder for what the TUF repository answered, which counts while it does not answer")
 	fs.BoolVar(&f.BindRepository, "bind-repository", false, "signatures and attestations of an image count only if they name the repository that it is in")
 	fs.BoolVar(&f.LocalRegistries, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 }

@@ -50,7 +50,7 @@ func withOwn(namespaces []string) []string {
 
 // cleaning is what is to run where the controller leads. What policies look up is the
 // webhook's world, if there is one, and else what the API server says each time.
-func (o Options) cleaning(config *rest.Config, served interp.World, log logr.Logger) []func(context.Context) error {
+func (o Options) cleaning(ctx context.Context, config *rest.Config, served interp.World, log logr.Logger) []func(context.Context) error {
 	if o.Cleanup == CleanNothing {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (o Options) cleaning(config *rest.Config, served interp.World, log logr.Log
 		if served != nil {
 			return served, nil
 		}
-		return Webhook{Services: o.Webhook.Services}.world(config, "", true, nil, log)
+		return Webhook{Services: o.Webhook.Services}.world(ctx, config, "", true, nil, log)
 	})
 	c := o.Controller
 	options := cleanup.Options{

@@ -80,7 +80,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.world, err = o.options.world(config, o.namespace, false, asked, o.log); err != nil {
+	if o.world, err = o.options.world(ctx, config, o.namespace, false, asked, o.log); err != nil {
 		return err
 	}
 	if err = o.world.Run(ctx); err != nil {

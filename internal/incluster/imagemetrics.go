@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/webhook/world"
 )
 
@@ -30,23 +31,45 @@ func imageMetrics() (func(world.Asked), error) {
 	}, nil
 }
 
-// trustMetrics count how often the trusted root of images was read, because it had changed.
-func trustMetrics() (func(error), error) {
-	read := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kvap_image_trusted_root_reads_total", Help: "How often the trusted root of images had changed, by what came of it: taken, or refused, where the one before stays in force.",
-	}, []string{"result"})
-	if err := metrics.Registry.Register(read); err != nil {
-		var before prometheus.AlreadyRegisteredError
-		if !errors.As(err, &before) {
-			return nil, err
-		}
-		read = before.ExistingCollector.(*prometheus.CounterVec)
+// A trustCounter counts how often the trusted root of images was read, because it had changed,
+// and tells when what a TUF repository says of it ends.
+type trustCounter struct {
+	reads   *prometheus.CounterVec
+	expires prometheus.Gauge
+}
+
+func trustMetrics() (trustCounter, error) {
+	out := trustCounter{
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kvap_image_trusted_root_reads_total", Help: "How often the trusted root of images had changed, by what came of it: taken, or refused, where the one before stays in force; and how often its TUF repository was unreachable.",
+		}, []string{"result"}),
+		expires: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kvap_image_trusted_root_expires_timestamp_seconds", Help: "When the metadata of the TUF repository ends that the trusted root of images is from; 0 where there is none.",
+		}),
 	}
-	return func(err error) {
-		result := "taken"
-		if err != nil {
-			result = "refused"
-		}
-		read.WithLabelValues(result).Inc()
-	}, nil
+	var before prometheus.AlreadyRegisteredError
+	switch err := metrics.Registry.Register(out.reads); {
+	case errors.As(err, &before):
+		out.reads = before.ExistingCollector.(*prometheus.CounterVec)
+	case err != nil:
+		return out, err
+	}
+	switch err := metrics.Registry.Register(out.expires); {
+	case errors.As(err, &before):
+		out.expires = before.ExistingCollector.(prometheus.Gauge)
+	case err != nil:
+		return out, err
+	}
+	return out, nil
+}
+
+func (c trustCounter) count(err error) {
+	result := "taken"
+	switch {
+	case errors.Is(err, images.ErrUnreachable):
+		result = "unreachable"
+	case err != nil:
+		result = "refused"
+	}
+	c.reads.WithLabelValues(result).Inc()
 }

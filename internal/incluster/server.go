@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kvap/kvap/controller"
-	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/webhook/certs"
 	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/world"
@@ -38,6 +37,9 @@ type Webhook struct {
 	LocalRegistries bool          // also those of this machine
 	TrustFile       string        // whom keyless signatures are trusted by; "" for the public Sigstore
 	TrustDigests    []string      // the hashes, one of which the file must have; none for any file
+	TUFMirror       string        // a TUF repository that says it in place of a file
+	TUFRoot         string        // a file with the root.json that the repository is held to
+	TUFCache        string        // a folder for what it answered
 	BindRepository  bool          // signatures count only if they name the repository of the image
 }
 
@@ -48,6 +50,9 @@ func (o Webhook) Check() error {
 		return nil
 	case len(o.ClientNames) > 0 && o.ClientCA == "":
 		return errors.New("--webhook-client-names needs --webhook-client-ca")
+	}
+	if err := o.checkTrust(); err != nil {
+		return err
 	}
 	if err := o.Endpoint.Check(); err != nil {
 		return err
@@ -62,12 +67,12 @@ func (o Webhook) Check() error {
 const apiCallToken = "/var/run/secrets/kvap/apicall/token"
 
 // world is what rules look up; live where the API server is asked each time.
-func (o Webhook) world(config *rest.Config, namespace string, live bool, asked func(world.Asked), log logr.Logger) (*world.World, error) {
+func (o Webhook) world(ctx context.Context, config *rest.Config, namespace string, live bool, asked func(world.Asked), log logr.Logger) (*world.World, error) {
 	formats, err := builtinFormats()
 	if err != nil {
 		return nil, err
 	}
-	trust, err := o.trust(log)
+	trust, err := o.trust(ctx, log)
 	if err != nil {
 		return nil, err
 	}
@@ -77,46 +82,19 @@ func (o Webhook) world(config *rest.Config, namespace string, live bool, asked f
 	})
 }
 
-// trust is whom keyless signatures are trusted by: a file is read again when it changes. It
-// is nil for the public Sigstore.
-func (o Webhook) trust(log logr.Logger) (func() *images.Trust, error) {
-	if o.TrustFile == "" {
-		if len(o.TrustDigests) > 0 {
-			return nil, errors.New("--sigstore-trusted-root-digest needs --sigstore-trusted-root")
-		}
-		return nil, nil
-	}
-	count, err := trustMetrics()
-	if err != nil {
-		return nil, err
-	}
-	trust, err := images.OpenTrust(o.TrustFile, o.TrustDigests, func(err error) {
-		count(err)
-		if err != nil {
-			log.Error(err, "The trusted root of images is not taken. The one before stays in force.", "file", o.TrustFile)
-			return
-		}
-		log.Info("read the trusted root of images", "file", o.TrustFile)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("--sigstore-trusted-root: %w", err)
-	}
-	return trust.Trust, nil
-}
-
 // Run runs the controller, with the webhook beside it if one is wanted. Both end
 // when one does.
 func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) error {
 	c := o.Controller
 	if !o.Webhook.Enabled() {
 		if c.Reports != "" {
-			live, err := o.Webhook.world(config, c.Namespace, true, nil, log)
+			live, err := o.Webhook.world(ctx, config, c.Namespace, true, nil, log)
 			if err != nil {
 				return err
 			}
 			c.World = live
 		}
-		c.Leading = o.cleaning(config, nil, log)
+		c.Leading = o.cleaning(ctx, config, nil, log)
 		return controller.Run(ctx, config, c, log)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -126,7 +104,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 		return err
 	}
 	c.WebhookOwner, c.World, c.Fallback = o.Webhook.Owner, served.world, served
-	c.Leading = append(o.cleaning(config, served.world, log), served.work.run)
+	c.Leading = append(o.cleaning(ctx, config, served.world, log), served.work.run)
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()
