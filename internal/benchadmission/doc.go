@@ -13,7 +13,8 @@
 //
 // With -mutations it measures the same of nineteen policies that change Pods (mutations.yaml),
 // once as MutatingAdmissionPolicies and once run by the webhook of kvap controller, in a
-// table of its own.
+// table of its own. There each answer is looked at: the Pod has what all policies write into it,
+// or nothing of it. A variant begins when what was before has been seen to be out of force.
 //
 // It says nothing of other machines: read the ratios. It is run by make
 // bench-admission, not by any test.

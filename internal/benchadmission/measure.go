@@ -37,10 +37,12 @@ func (s sample) String() string {
 // A bench posts Pods to one control plane.
 type bench struct {
 	runBounds
-	plane  *controlplane.ControlPlane
-	admin  dynamic.Interface
-	client *http.Client
-	url    string
+	plane   *controlplane.ControlPlane
+	admin   dynamic.Interface
+	client  *http.Client
+	url     string
+	marks   [][]byte // texts that answers have where changes is true, and else have not
+	changes bool
 }
 
 func newBench(plane *controlplane.ControlPlane, p runBounds) (*bench, error) {
@@ -189,6 +191,11 @@ func (b *bench) post(ctx context.Context, pod string, want int) error {
 	}
 	if answer.StatusCode != want {
 		return fmt.Errorf("the answer is %s, not %d: %s", answer.Status, want, text)
+	}
+	for _, mark := range b.marks {
+		if bytes.Contains(text, mark) != b.changes {
+			return fmt.Errorf("that the Pod has %s is not %t: %s", mark, b.changes, text)
+		}
 	}
 	return nil
 }
