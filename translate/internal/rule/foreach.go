@@ -48,6 +48,9 @@ func forEachOf(l *read.Lowering, f *policy.ForEach, list read.Operand, depth int
 func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) native.Truth) native.Truth {
 	errs := false
 	run := func(x read.Operand) cel.Bool {
+		if x.Form == read.LitForm && x.Lit == nil { // null is skipped
+			return cel.True()
+		}
 		t := body(x)
 		errs = errs || t.Errs
 		return t.Expr
@@ -64,9 +67,7 @@ func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) nat
 		}
 		out = cel.True()
 		for _, item := range items {
-			if item != nil {
-				out = cel.And(out, run(read.LitOf(item)))
-			}
+			out = cel.And(out, run(read.LitOf(item)))
 		}
 	case read.SequenceForm, read.MultiForm:
 		out = read.AsSequence(l, list).Quantify(l, cel.ForAll, false, run)
