@@ -78,6 +78,8 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeSelector: {a: b}}, {containers: [], nodeSelector: {}}]`},
 		{"keys of a value, in no order", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.metadata.name && keys(request.object.spec.m) }}", operator: LessThan, value: 5}]}}}`,
 			`[{}, {m: {a: b}}, {m: {}}, {m: null}, {m: a}, {m: [a]}]`},
+		{"two lists of the request", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: ["{{ request.object.spec.nodeName || '' }}", "{{ request.object.spec.priority || '' }}"], operator: Equals, value: ["{{ request.object.spec.schedulerName }}", "{{ request.object.spec.schedulerName }}"]}]}}}`,
+			`[{containers: []}, {containers: [], schedulerName: ""}, {containers: [], schedulerName: a, nodeName: a}, {containers: [], schedulerName: a, nodeName: a, priority: 1}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
