@@ -197,7 +197,7 @@ func sameData(l *read.Lowering, key, value read.Operand, k, v cel.Value) cel.Boo
 		return k.Eq(v)
 	case ofSeveralTypes(kt) || ofSeveralTypes(vt):
 		same := read.Dyn(k).Eq(v)
-		if kt == schema.Any && vt == schema.Any && !read.Knows(l, cel.Not(read.IsNull(k))) {
+		if kt == schema.Any && vt == schema.Any && key.Form != read.MultiForm && !read.Knows(l, cel.Not(read.IsNull(k))) {
 			return cel.And(cel.Not(read.IsNull(k)), same)
 		}
 		return same
