@@ -80,6 +80,10 @@ func TestGapsAgree(t *testing.T) {
 			`[{}, {m: {a: b}}, {m: {}}, {m: null}, {m: a}, {m: [a]}]`},
 		{"two lists of the request", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: ["{{ request.object.spec.nodeName || '' }}", "{{ request.object.spec.priority || '' }}"], operator: Equals, value: ["{{ request.object.spec.schedulerName }}", "{{ request.object.spec.schedulerName }}"]}]}}}`,
 			`[{containers: []}, {containers: [], schedulerName: ""}, {containers: [], schedulerName: a, nodeName: a}, {containers: [], schedulerName: a, nodeName: a, priority: 1}]`},
+		{"nothing in a list that has nothing", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ contains(['x', request.object.spec.nodeName, request.object.spec.tolerations[].key], request.object.spec.schedulerName) }}", operator: Equals, value: true}]}}}`,
+			`[{containers: []}, {containers: [], schedulerName: a}, {containers: [], nodeName: a}, {containers: [], schedulerName: a, nodeName: a, tolerations: [{key: b}]}, {containers: [], schedulerName: b, nodeName: a, tolerations: [{key: b}]}]`},
+		{"the length of a number or a text", "policy/v1", "PodDisruptionBudget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.minAvailable | length(@) }}", operator: Equals, value: 3}]}}}`,
+			`[{}, {minAvailable: 50%}, {minAvailable: 5%}, {minAvailable: 500}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
