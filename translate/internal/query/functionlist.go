@@ -37,7 +37,7 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 		return read.IntOf(j.V.Expr.Size())
 	case schema.Object:
 		return read.IntOf(read.Dyn(j.V.Expr).Size())
-	case schema.Any:
+	case schema.Any, schema.IntOrString: // of a type that has a length, as was asked
 		x, _ := read.Expr(l, j)
 		return read.IntOf(x.Size())
 	}
