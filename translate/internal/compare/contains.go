@@ -16,8 +16,10 @@ func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
 		return literalContains(l, in.Lit, search)
 	case read.ErrorForm:
 		return in
-	case read.SequenceForm, read.MultiForm:
-		s := read.AsSequence(l, in)
+	case read.MultiForm:
+		return Contains(l, read.SequenceOf(read.EveryPart(in)), search)
+	case read.SequenceForm:
+		s := in.S
 		if e, ok := s.(read.Entries); ok && !e.Values {
 			if name, ok := search.Lit.(string); ok && search.Form == read.LitForm {
 				return read.BoolOf(hasKey(l, e.V, name))

@@ -49,8 +49,8 @@ func nonNullItems(s ListOf) Sequence {
 // Hint is the last field on the way to a value, to name its elements after.
 func Hint(v Place) string { return v.Expr.LastField() }
 
-// everyPart is a multi-select list as a value, in which what is missing is null.
-func everyPart(j Operand) Sequence {
+// EveryPart is a multi-select list as a value, in which what is missing is null.
+func EveryPart(j Operand) Sequence {
 	out := make(Concat, len(j.Multi))
 	for i, part := range j.Multi {
 		out[i] = Single{part.Over(listOrNull)}

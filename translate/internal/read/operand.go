@@ -245,7 +245,7 @@ func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	case SequenceForm:
 		return j.S.List(l, true)
 	case MultiForm:
-		return everyPart(j).List(l, false)
+		return EveryPart(j).List(l, false)
 	case ChoiceForm:
 		var a, b cel.Value
 		var ok, ok2 bool

@@ -58,7 +58,7 @@ func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 		}
 		return cel.And(cel.Not(isNull), got)
 	case MultiForm:
-		return p.Sequence(everyPart(j))
+		return p.Sequence(EveryPart(j))
 	case ImagesForm:
 		panic(l.Unsupported("a map of images as a value"))
 	case HashForm:
