@@ -33,6 +33,14 @@ func (v Value) Prefix() string {
 	return ""
 }
 
+// MakesText tells that v is string(x), or a sum that begins with one.
+func (v Value) MakesText() bool {
+	if v.n.op == opBinary && v.n.name == string(Plus) {
+		return Value{v.n.args[0]}.MakesText()
+	}
+	return v.n.op == opCall && v.n.name == string(FuncString)
+}
+
 // MixesObjects tells that v joins a list of Objects that it makes with one of other values.
 func (v Value) MixesObjects() bool {
 	return v.n.some(func(n *node) bool {

@@ -135,7 +135,7 @@ func messageOf(l *read.Lowering, t policy.Text, left *[]int) native.Message {
 		return m
 	}
 	v := query.Text(l, j)
-	if !slices.ContainsFunc(template.Parts, isText) {
+	if !slices.ContainsFunc(template.Parts, isText) && !v.MakesText() {
 		// Of variables alone the API server's compiler does not know that they are a text.
 		v = cel.Func(cel.FuncString, read.Dyn(v))
 	}
