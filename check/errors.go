@@ -181,7 +181,7 @@ func overLimit(c Cost, fails bool) diag.Diagnostic {
 }
 
 func nearLimit(c Cost, fails bool) diag.Diagnostic {
-	return diag.Warnf(diag.Pos{}, diag.CostNearLimit, "on a large object this may cost %s (measured %s), and the API server stops at %s%s; %s",
+	return diag.Warnf(diag.Pos{}, diag.CostNearLimit, "on a large object this may cost up to %s by estimate, and it cost %s on the dearest object that was generated; at %s the API server stops%s: %s",
 		thousands(max(c.Estimate, c.Measured)), thousands(c.Measured), thousands(c.Limit), safely(c), consequence(fails))
 }
 

@@ -786,8 +786,12 @@ func describe(c Code) (name, text, example string) {
 		return "Costly",
 			"Occurs when a rule goes through lists inside lists. The API server stops\n" +
 				"an expression that costs too much; that is an error, and denies the request if\n" +
-				"the failure policy is Fail. It takes objects with hundreds of elements in each\n" +
-				"list.",
+				"the failure policy is Fail. This is the estimate of KV410: an upper bound, on an\n" +
+				"object of the size that is assumed there. Where the loops are cut short, it takes\n" +
+				"objects with hundreds of elements in each list.\n" +
+				"\n" +
+				"kvap check says what the estimate is, and measures objects; --size containers=10\n" +
+				"says how large something really is.",
 			"validate:\n" +
 				"  foreach:\n" +
 				"    - list: request.object.spec.volumes\n" +

@@ -98,3 +98,24 @@ func TestMessageVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestCostlyVariable: KV312 is told also where the loops of a rule are in a variable, as the
+// elements are that a message names.
+func TestCostlyVariable(t *testing.T) {
+	t.Parallel()
+	const each = `foreach:
+      - list: request.object.spec.volumes
+        deny:
+          conditions:
+            any:
+            - key: "{{ request.object.spec.[containers, initContainers][].volumeMounts[?name == ''{{element.name}}'' && readOnly][] | length(@) }}"
+              operator: Equals
+              value: 0`
+	p := translateText(t, onePod("no", strings.ReplaceAll(each, "''", "'")), setting{})
+	if vars := p.result.Objects[0].Policy.Spec.Variables; len(vars) == 0 {
+		t.Fatal("the rule has no variable, so that this test shows nothing")
+	}
+	if got := p.targets(); got != "native KV312" {
+		t.Errorf("%s: %v", got, p.result.Diagnostics)
+	}
+}

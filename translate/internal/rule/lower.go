@@ -248,12 +248,16 @@ func conditionsOf(l *read.Lowering, d *policy.Deny) native.Truth {
 }
 
 // noteCost tells of a rule that the API server would stop evaluating on an object
-// as large as the estimate assumes.
+// as large as the estimate assumes: the rule itself, or a variable of it.
 func noteCost(l *read.Lowering, u pack.Unit) {
 	const perExpression = 1_000_000
-	if cel.Cost(u.Holds.Expr.Value, nil) > perExpression {
+	most := cel.Cost(u.Holds.Expr.Value, nil)
+	for _, v := range u.Variables {
+		most = max(most, cel.Cost(v.Expr, nil))
+	}
+	if most > perExpression {
 		l.SetPos(l.Rule.Pos)
-		l.Note(diag.Costly, "the rule goes through lists inside lists; on a very large object the API server may stop evaluating it, which counts as an error")
+		l.Note(diag.Costly, "the rule goes through lists inside lists; by estimate a large object may cost more than the API server allows, which counts as an error; kvap check says how much, and what objects cost when measured")
 	}
 }
 
