@@ -169,7 +169,7 @@ func (f convertFlags) tell(cmd *cobra.Command, sources []input.Source, done *con
 	if err := f.say(cmd, done.Found, sources); err != nil {
 		return err
 	}
-	if f.quiet {
+	if f.quiet || done.Empty() { // of nothing there is no summary
 		return nil
 	}
 	if err := conversion.WriteSummary(f.inColour(cmd.ErrOrStderr()), f.verbose || f.output == "wide"); err != nil {

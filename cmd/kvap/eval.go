@@ -125,7 +125,7 @@ func runEvaluation(cmd *cobra.Command, paths []string, f evalFlags) error {
 			return exit.Usage(err)
 		}
 		if holdPolicies(sources) {
-			return errNothingToJudge
+			return nothingToJudge(paths)
 		}
 	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
@@ -166,7 +166,9 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progre
 		return e, e.ByFiles(paths, f.kustomize, choices)
 	}
 	c, err := clusterFlags{kubeconfig: f.kubeconfig, timeout: f.timeout}.connect()
-	if err != nil {
+	if own := (*exit.Error)(nil); len(paths) > 0 && errors.As(err, &own) {
+		return nil, &exit.Error{Code: own.Code, Err: fmt.Errorf("there is no policy in %s, so that those of a cluster judge it: %w", input.Names(paths, ""), own.Err)}
+	} else if err != nil {
 		return nil, err
 	}
 	if choices, err = f.ChoicesFor(c.Release, choices); err != nil {
@@ -186,7 +188,7 @@ func (f evalFlags) check(paths []string) error {
 	case len(paths) == 0 && f.kustomize == "" && len(f.Resources)+len(f.Requests)+len(f.Documents) == 0:
 		return errors.New("eval needs a PATH: a file or folder of policies, or of what is judged by the cluster's")
 	case f.kustomize != "" && len(f.Resources)+len(f.Requests)+len(f.Documents) == 0:
-		return errNothingToJudge
+		return nothingToJudge(nil)
 	case len(f.Resources) > 0 && len(f.Requests) > 0:
 		return errors.New("--resource and --requests exclude each other")
 	case len(f.Documents) > 0 && len(f.Resources)+len(f.Requests) > 0:
@@ -216,8 +218,17 @@ func (f evalFlags) asksCluster(paths []string) bool {
 	return f.kustomize == "" && (len(paths) == 0) == given
 }
 
-// errNothingToJudge is of PATHs that are policies, with nothing beside them.
-var errNothingToJudge = errors.New("eval needs something to judge: --resource FILE or --requests FILE; without policies among the PATHs, these are judged by the cluster's")
+// nothingToJudge is of PATHs with policies and nothing beside them; a file among them that
+// holds none was likely meant to be judged.
+func nothingToJudge(paths []string) error {
+	resource := "FILE"
+	for _, p := range paths {
+		if sources, _, err := input.Read([]string{p}, nil); p != "-" && err == nil && len(sources) > 0 && !holdPolicies(sources) {
+			resource = p
+		}
+	}
+	return fmt.Errorf("eval needs something to judge: --resource %s or --requests FILE; without policies among the PATHs, these are judged by the cluster's", resource)
+}
 
 // holdPolicies tells whether some files may have policies.
 func holdPolicies(sources []input.Source) bool {
