@@ -26,7 +26,7 @@
 // knows the cluster only by its interfaces, and the webhook not at all. One process works at
 // a time: its caller sees to that.
 //
-// Start at worker.go, then task.go, which has the kinds of work; generate.go and
+// Start at worker.go, which has the kinds of work; generate.go and
 // mutateexisting.go do it. capture.go is what is kept of a request, cluster.go everything
 // outside.
 package background

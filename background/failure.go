@@ -3,9 +3,12 @@ package background
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Reasons of notices.
@@ -55,3 +58,94 @@ func joined(failures []error) error {
 	}
 	return errors.Join(failures...)
 }
+
+// People who read events and states may not be allowed to read the objects: a Secret may be
+// among them. So what a failure says names variables and paths, and not their values.
+
+// A redactedError says less than the one that it stands for.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (h redactedError) Error() string { return h.text }
+func (h redactedError) Unwrap() error { return h.err }
+
+// withoutValues is an error of the API server without values of the object.
+func withoutValues(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	full := status.Status()
+	if short := shortStatus(full); full.Message != "" && short != full.Message {
+		return redactedError{strings.ReplaceAll(err.Error(), full.Message, short), err}
+	}
+	return err
+}
+
+// shortStatus is what an answer says that names fields and permissions only.
+func shortStatus(s metav1.Status) string {
+	if before, _, found := strings.Cut(s.Message, "denied the request"); found {
+		return before + "denied the request"
+	}
+	if before, _, found := strings.Cut(s.Message, "denied request"); found {
+		return before + "denied request"
+	}
+	switch s.Reason {
+	case metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict,
+		metav1.StatusReasonUnauthorized, metav1.StatusReasonTimeout, metav1.StatusReasonServerTimeout, metav1.StatusReasonTooManyRequests:
+		return s.Message
+	}
+	var fields []string
+	if s.Details != nil {
+		for _, c := range s.Details.Causes {
+			if c.Field != "" {
+				fields = append(fields, c.Field)
+			}
+		}
+	}
+	out := fmt.Sprintf("the API server answers %s (%d)", s.Reason, s.Code)
+	if len(fields) > 0 {
+		out += " about " + strings.Join(fields, ", ")
+	}
+	return out
+}
+
+// hide is an error of evaluating the rule of a job without the values that it met:
+// only quoted text that the rule itself has stays.
+func (j job) hide(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return explained(err)
+	}
+	if text := j.hideText(err.Error()); text != err.Error() {
+		return redactedError{text, err}
+	}
+	return err
+}
+
+func (j job) hideText(text string) string {
+	for _, opaque := range []string{"incorrect query ", "failed to execute the apiCall: "} { // what follows is made of values, or from outside
+		if before, after, found := strings.Cut(text, opaque); found {
+			text = before + strings.TrimRight(opaque, ": ")
+			if why := missingPermission.FindString(after); why != "" {
+				text += ": " + why
+			}
+		}
+	}
+	either := regexp.MustCompile(missingPermission.String() + `|` + "`[^`]*`" + `|'[^']*'|"(?:[^"\\]|\\.)*"`)
+	return either.ReplaceAllStringFunc(text, func(part string) string {
+		if missingPermission.MatchString(part) {
+			return part
+		}
+		inner := part[1 : len(part)-1]
+		if holds(j.rule.source, regexp.MustCompile(regexp.QuoteMeta(inner))) {
+			return part
+		}
+		return part[:1] + "…" + part[:1]
+	})
+}
+
+// missingPermission is what the API server says of a permission that is missing.
+var missingPermission = regexp.MustCompile(`[\w./-]+( "[^"]*")? is forbidden: User "[^"]*" cannot [a-z]+ resource "[^"]*" in API group "[^"]*"( in the namespace "[^"]*"| at the cluster scope)?`)

@@ -1,7 +1,9 @@
 package background
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -221,4 +223,151 @@ func (w *Worker) needs(r *preparedRule) []accessNeed {
 		out = append(out, accessNeed{k, r.policy.scope(), verbsOf(r.synchronize, r.apply)})
 	}
 	return out
+}
+
+// literalKinds are the kinds of objects that targets make or copy, as far as their text says.
+// A kind that is a variable is known only when it is made.
+func literalKinds(targets []*policy.GenerateTarget) []ObjectKind {
+	var out []ObjectKind
+	add := func(k ObjectKind) {
+		if k.APIVersion != "" && k.Kind != "" && !strings.Contains(k.APIVersion+k.Kind, "{{") && !strings.ContainsAny(k.Kind, "*?") && !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	for _, t := range targets {
+		if t.CloneList == nil {
+			add(ObjectKind{t.APIVersion.Value, t.Kind.Value})
+			continue
+		}
+		for _, listed := range t.CloneList.Kinds {
+			if i := strings.LastIndexByte(listed.Value, '/'); i > 0 {
+				add(ObjectKind{listed.Value[:i], listed.Value[i+1:]})
+			}
+		}
+	}
+	return out
+}
+
+// targetsOf are the targets of a rule: its own, or those of its loops.
+func targetsOf(g *policy.Generate) []*policy.GenerateTarget {
+	if len(g.ForEach) == 0 {
+		return []*policy.GenerateTarget{&g.GenerateTarget}
+	}
+	var out []*policy.GenerateTarget
+	for _, f := range g.ForEach {
+		out = append(out, &f.GenerateTarget)
+	}
+	return out
+}
+
+// A Policy is a policy whose work is done, with only the rules that remain. It must
+// not be changed afterwards.
+type Policy struct {
+	*policy.Policy
+	// Of is the object in the cluster.
+	Of v1alpha1.PolicyReference
+}
+
+// A PolicySet is all policies whose work is done.
+type PolicySet struct {
+	Policies   []Policy
+	Exceptions []*policy.Exception
+	// ExcludeNamespaces are those whose objects, and which themselves, trigger nothing
+	// that is there already: no request for them does either.
+	ExcludeNamespaces []string
+}
+
+// A preparedPolicy is ready to be asked.
+type preparedPolicy struct {
+	Policy
+	key    string // keyOf
+	engine *interp.Interpreter
+	rules  []*preparedRule
+}
+
+// A policySnapshot is the policies at a time. It does not change.
+type policySnapshot struct {
+	policies   map[string]*preparedPolicy // by keyOf
+	kinds      map[string][]ObjectKind    // by keyOf: those that its rules match and the cluster serves
+	exceptions []*policy.Exception
+	excluded   []string // namespaces
+}
+
+// keyOf tells policies apart. One that was made anew under its name takes over what
+// the one before has left.
+func keyOf(r v1alpha1.PolicyReference) string {
+	return r.Group + "/" + r.Kind + "/" + r.Namespace + "/" + r.Name
+}
+
+// prepare makes policies ready, and keeps what is as before: an engine reads rules
+// once.
+func (w *Worker) prepare(set PolicySet, before *policySnapshot) *policySnapshot {
+	next := &policySnapshot{policies: map[string]*preparedPolicy{}, kinds: map[string][]ObjectKind{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
+	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
+	for _, p := range set.Policies {
+		key := keyOf(p.Of)
+		if same && before.policies[key] != nil && before.policies[key].Policy == p {
+			next.policies[key] = before.policies[key]
+		} else {
+			engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
+			next.policies[key] = &preparedPolicy{Policy: p, key: key, engine: engine, rules: preparedRules(p.Policy)}
+			for _, r := range next.policies[key].rules {
+				r.policy = next.policies[key]
+			}
+		}
+		for _, r := range next.policies[key].rules {
+			if !r.invalid {
+				next.kinds[key] = append(next.kinds[key], w.matched(r)...)
+			}
+		}
+	}
+	return next
+}
+
+// isNew tells of a policy that was not there before, or was another one, or of which a
+// kind is served that was not: there may be objects from before anybody heard of it.
+func (s *policySnapshot) isNew(key string, before *policySnapshot) bool {
+	return before == nil || before.policies[key] != s.policies[key] ||
+		slices.ContainsFunc(s.kinds[key], func(k ObjectKind) bool { return !slices.Contains(before.kinds[key], k) })
+}
+
+// watched are the kinds whose changes the Worker needs: of objects that rules with
+// synchronize have made, and of objects that they have copied.
+func (w *Worker) watched(s *policySnapshot) []Watched {
+	all := map[Watched]bool{}
+	for _, p := range s.policies {
+		for _, r := range p.rules {
+			if !r.keepsInStep() {
+				continue
+			}
+			for _, k := range w.makes(r) {
+				all[Watched{ObjectKind: k, Namespace: p.scope()}] = true
+			}
+			for _, k := range w.copies(r) {
+				all[Watched{ObjectKind: k, Namespace: p.scope(), Sources: true}] = true
+			}
+		}
+	}
+	out := slices.Collect(maps.Keys(all))
+	return slices.DeleteFunc(out, func(one Watched) bool { // a watch of all namespaces takes it in
+		wide := one
+		wide.Namespace = ""
+		return one.Namespace != "" && all[wide]
+	})
+}
+
+// scope is the namespace that the policy is confined to; empty for none.
+func (p *preparedPolicy) scope() string { return scopeOf(p.Policy.Policy) }
+
+// rule is the rule of a name; nil where there is none, or no policy.
+func (p *preparedPolicy) rule(name string) *preparedRule {
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.rules {
+		if r.name == name {
+			return r
+		}
+	}
+	return nil
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,4 +234,192 @@ func (c *canary) apiServers(ctx context.Context) ([]*rest.Config, error) {
 		return []*rest.Config{c.config}, nil
 	}
 	return out, nil
+}
+
+// canaryKey is the annotation by which the canary that mutates is seen.
+const canaryKey = "kvap.dev/canary"
+
+// mutates tells of a cluster with policies of the controller's that mutate, or that has had
+// some: the canary that it then has shows that they are gone.
+func (l clusterState) mutates() bool {
+	for _, p := range l.policies {
+		if mutates(p) && isOurs(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// canaryObjects are a policy that finds fault with Params of one name, and its
+// binding. Both name it, so that both must be known for a warning; and so must the kind
+// of the policy's params, if it has one.
+//
+// Where there are policies that mutate, others, of which an API server learns in the same
+// way, have such Params annotated, and the fault is the annotation: who validates comes after
+// who mutates.
+func canaryObjects(word string, params *admissionregistrationv1.ParamKind, mutations bool) []client.Object {
+	named := func() *admissionregistrationv1.MatchResources {
+		scope, match := admissionregistrationv1.NamespacedScope, admissionregistrationv1.Equivalent
+		return &admissionregistrationv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: &match,
+			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				ResourceNames: []string{word},
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version}, Resources: []string{"params"}, Scope: &scope,
+					},
+				},
+			}},
+		}
+	}
+	ignore := admissionregistrationv1.Ignore
+	fine := "false"
+	if mutations {
+		fine = fmt.Sprintf("object.metadata.?annotations[?'%s'].orValue('') != '%s'", canaryKey, word)
+	}
+	p := &nativePolicy{Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: &ignore, MatchConstraints: named(), ParamKind: params,
+		Validations: []admissionregistrationv1.Validation{{Expression: fine, Message: word + " is in effect"}},
+	}}
+	b := &nativeBinding{Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: canaryName, MatchResources: named(),
+		ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Warn},
+	}}
+	out := []client.Object{p, b}
+	if mutations {
+		out = append(out,
+			&mutatingPolicy{Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+				FailurePolicy: &ignore, MatchConstraints: named(), ParamKind: params, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+				Mutations: []admissionregistrationv1.Mutation{{
+					PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+					JSONPatch: &admissionregistrationv1.JSONPatch{
+						Expression: fmt.Sprintf("[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'%s': '%s'}}]", canaryKey, word),
+					},
+				}},
+			}},
+			&mutatingBinding{Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{
+				PolicyName: canaryName, MatchResources: named(),
+			}},
+		)
+	}
+	for _, o := range out {
+		o.GetObjectKind().SetGroupVersionKind(gvkOf(o))
+		o.SetName(canaryName)
+		o.SetLabels(ownLabels(nil))
+	}
+	return out
+}
+
+// A paramKind is the kind of the params of native policies, which a custom resource
+// definition defines. An API server looks only now and then which kinds there are: until it
+// has heard of one, it refuses every request that a policy with such params is about.
+type paramKind struct{ apiVersion, kind string }
+
+// paramKindOf is the kind of a policy's params; false where it has none, or one that every
+// API server knows.
+func paramKindOf(p client.Object) (paramKind, bool) {
+	kind := kindOfParams(p)
+	if kind == nil {
+		return paramKind{}, false
+	}
+	group, _, _ := strings.Cut(kind.APIVersion, "/")
+	return paramKind{kind.APIVersion, kind.Kind}, strings.Contains(group, ".") && group != kind.APIVersion
+}
+
+// paramKinds are the kinds of the params of what the controller made, in order.
+func (l clusterState) paramKinds() []paramKind {
+	all := map[paramKind]bool{}
+	for _, p := range l.policies {
+		if kind, ok := paramKindOf(p); ok && isOurs(p) {
+			all[kind] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), paramKind.compare)
+}
+
+func (k paramKind) compare(other paramKind) int {
+	return cmp.Or(strings.Compare(k.apiVersion, other.apiVersion), strings.Compare(k.kind, other.kind))
+}
+
+// inTurn are kinds that are in order, with those first that come after one of them: each has
+// its turn.
+func inTurn(kinds []paramKind, last paramKind) []paramKind {
+	i := slices.IndexFunc(kinds, func(k paramKind) bool { return k.compare(last) > 0 })
+	if i < 0 {
+		return kinds
+	}
+	return slices.Concat(kinds[i:], kinds[:i])
+}
+
+// kindPatience is how long a pass waits for API servers to hear of kinds, of all together.
+// They look twice a minute, and other policies wait for the pass; the next one asks again.
+const kindPatience = 2 * time.Second
+
+// objects are the canary for a state. The canary has one word once API servers know all kinds
+// of params, and another one before. A process that has just begun, and finds the first word
+// in the cluster, learns by it that the process before has seen API servers know all of them.
+func (c *canary) objects(l clusterState) []client.Object {
+	state := stateOf(l.versions())
+	all := canaryObjects("kvap-"+hashOf(state), nil, l.mutates())
+	unknown := c.unknown(l)
+	if len(unknown) == 0 {
+		return all
+	}
+	if !slices.ContainsFunc(all, func(o client.Object) bool { return !current(o, l) }) {
+		c.learn(l, unknown...)
+		return all
+	}
+	return canaryObjects("kvap-"+hashOf(state+fmt.Sprint(unknown)), nil, l.mutates())
+}
+
+// unknown are the kinds of params that not all API servers were seen to know.
+func (c *canary) unknown(l clusterState) []paramKind {
+	return slices.DeleteFunc(l.paramKinds(), func(k paramKind) bool { return c.known[k] })
+}
+
+// learn notes kinds as known, and forgets those that no policy has any more: by the time
+// that one has them again, their definition may be another.
+func (c *canary) learn(l clusterState, kinds ...paramKind) {
+	known := map[paramKind]bool{}
+	for _, k := range l.paramKinds() {
+		known[k] = c.known[k] || slices.Contains(kinds, k)
+	}
+	c.known = known
+}
+
+// seeParams asks API servers by a canary with the kinds of params that they are not seen to
+// know, and returns why one of them is not known yet, by kind.
+func (c *canary) seeParams(ctx context.Context, l clusterState) map[paramKind]error {
+	c.learn(l)
+	unknown := c.unknown(l)
+	out := map[paramKind]error{}
+	bounded, cancel := context.WithTimeout(ctx, kindPatience)
+	defer cancel()
+	for _, k := range inTurn(unknown, c.asked) {
+		if bounded.Err() != nil {
+			out[k] = fmt.Errorf("the kind %s of %s, which the params are of, has not been asked for: other kinds took the time", k.kind, k.apiVersion)
+			continue
+		}
+		if !c.isSeen(l) { // asked after what is there now was seen
+			out[k] = fmt.Errorf("API servers were not asked yet whether they know the kind %s of %s, which the params are of", k.kind, k.apiVersion)
+			continue
+		}
+		c.asked = k
+		objects := canaryObjects("kvap-"+hashOf(stateOf(l.versions())+fmt.Sprint(k)), &admissionregistrationv1.ParamKind{APIVersion: k.apiVersion, Kind: k.kind}, l.mutates())
+		if err := c.ask(bounded, objects, l, kindPatience); err != nil {
+			out[k] = fmt.Errorf("the kind %s of %s, which the params are of, is not known to every API server yet: %w", k.kind, k.apiVersion, err)
+			continue
+		}
+		c.learn(l, k)
+	}
+	if len(unknown) == 0 || len(out) > 0 {
+		return out
+	}
+	for _, o := range c.objects(l) {
+		if err := c.writer.apply(ctx, o); err != nil { // the next process asks anew
+			break
+		}
+	}
+	return out
 }

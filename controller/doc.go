@@ -39,7 +39,7 @@
 // the webhook does not serve, the object stays.
 //
 // Policies that mutate go the same way, where the cluster serves MutatingAdmissionPolicies
-// (mutations.go): read "change" for "judge" above. API servers run them before any webhook, so
+// (compiler.go): read "change" for "judge" above. API servers run them before any webhook, so
 // while a rule is handed over both change an object, the native policy first. With a Fallback,
 // therefore, only those rules become native that are proven to change nothing more the second
 // time. In shadow none does, because a native policy that mutates always has an effect.

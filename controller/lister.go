@@ -3,17 +3,21 @@ package controller
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
 )
 
 // A policyLister reads and parses the policies and exceptions of the cluster. What has not
@@ -28,7 +32,7 @@ type policyLister struct {
 	trusted    []string
 	sources    map[string]*policySource
 	exceptions map[string]*exception
-	watched    map[string]schema.GroupVersionKind // as they were read
+	watched    map[string]apischema.GroupVersionKind // as they were read
 	// remembered is the text of the last good version of a policy, as an earlier
 	// process noted it.
 	remembered func(context.Context, v1alpha1.PolicyReference) ([]byte, error)
@@ -45,7 +49,7 @@ type policyList struct {
 }
 
 // read reads all objects of the kinds that are watched.
-func (l *policyLister) read(ctx context.Context, watched map[string]schema.GroupVersionKind, now time.Time) (policyList, error) {
+func (l *policyLister) read(ctx context.Context, watched map[string]apischema.GroupVersionKind, now time.Time) (policyList, error) {
 	var out policyList
 	sources, exceptions := map[string]*policySource{}, map[string]*exception{}
 	for _, kind := range sourceKinds() {
@@ -111,7 +115,7 @@ func (l *policyLister) isOutdated(ctx context.Context) bool {
 	return n != len(l.sources)
 }
 
-func (l *policyLister) list(ctx context.Context, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+func (l *policyLister) list(ctx context.Context, gvk apischema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err := l.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
@@ -136,4 +140,184 @@ func (l *policyLister) source(ctx context.Context, o *unstructured.Unstructured,
 		return text
 	})
 	return s, err
+}
+
+// allNamespaces in place of a list of namespaces.
+const allNamespaces = "*"
+
+// An exception is a PolicyException in the cluster.
+type exception struct {
+	namespace, name string
+	version         string
+	parsed          []*policy.Exception
+	expires         time.Time // zero for never
+	// why it does not count; empty where it does.
+	why string
+}
+
+func (l *policyLister) exception(o *unstructured.Unstructured, key string) *exception {
+	if before := l.exceptions[key]; before != nil && before.version == o.GetResourceVersion() {
+		return before
+	}
+	file, _ := policy.Parse(key, sourceText(o))
+	return &exception{
+		namespace: o.GetNamespace(), name: o.GetName(), version: o.GetResourceVersion(),
+		parsed: file.Exceptions, expires: expiry(o),
+	}
+}
+
+// ExpiresKey is the annotation of a PolicyException that says until when it counts,
+// for instance 2027-01-31T00:00:00Z.
+const ExpiresKey = "kvap.dev/expires-at"
+
+// expiry is when an exception ceases to count. One with a time that nobody can read
+// does not count at all: it was not meant to be for ever.
+func expiry(o *unstructured.Unstructured) time.Time {
+	text, ok := o.GetAnnotations()[ExpiresKey]
+	if !ok {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Unix(0, 0)
+	}
+	return t
+}
+
+// except adds an exception, if it counts now.
+func (s *policyList) except(e *exception, trusted bool, now time.Time) {
+	invalid := func(p *policy.Exception) bool { return p.Invalid }
+	e.why = ""
+	switch {
+	case !trusted:
+		e.why = "exceptions of its namespace do not count (--exception-namespaces)"
+	case !e.expires.IsZero() && !now.Before(e.expires):
+		e.why = "it has expired (" + ExpiresKey + ")"
+	case slices.ContainsFunc(e.parsed, invalid):
+		e.why = "it cannot be read"
+	}
+	if e.why != "" {
+		s.ignored = append(s.ignored, e)
+		return
+	}
+	if !e.expires.IsZero() && (s.next.IsZero() || e.expires.Before(s.next)) {
+		s.next = e.expires
+	}
+	s.exceptions = append(s.exceptions, e.parsed...)
+}
+
+// maxIgnored bounds what a status says of exceptions that do not count: anybody can
+// make many.
+const maxIgnored = 10
+
+// ignoredFor are the exceptions that name a policy and do not count.
+func ignoredFor(p *policy.Policy, ignored []*exception) []v1alpha1.IgnoredException {
+	var out []v1alpha1.IgnoredException
+	for _, e := range ignored {
+		if p != nil && len(out) < maxIgnored && slices.ContainsFunc(e.parsed, func(x *policy.Exception) bool { return x.IsFrom(p) }) {
+			out = append(out, v1alpha1.IgnoredException{Namespace: e.namespace, Name: e.name, Reason: e.why})
+		}
+	}
+	return out
+}
+
+// sendIgnored makes an event of each exception that names the policy, does not count,
+// and was not known before.
+func (s *statusWriter) sendIgnored(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, ignored []v1alpha1.IgnoredException) {
+	for _, e := range ignored {
+		if have == nil || !slices.Contains(have.Status.IgnoredExceptions, e) {
+			s.events(ref, true, "ExceptionIgnored", fmt.Sprintf("the PolicyException %s/%s does not count: %s", e.Namespace, e.Name, e.Reason))
+		}
+	}
+}
+
+// reasonUninstalled is the reason of Compiled where the definition of a policy's kind was
+// removed, and the policy with it.
+const reasonUninstalled = "SourceUninstalled"
+
+// uninstalled are the policies that went with the definition of their kind, as when
+// Kyverno is uninstalled. Nobody has said that they are not wanted any more, so what is
+// enforced of them stays enforced: by the text that their PolicyTranslations keep, in the
+// next process too, until there is a policy of the name again, in kvap's kind or in theirs,
+// or somebody deletes the PolicyTranslation. have are the policies that are there.
+func (l *policyLister) uninstalled(ctx context.Context, have map[string]*policySource) ([]*policySource, error) {
+	var list v1alpha1.PolicyTranslationList
+	if err := l.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.PolicyTranslation) int { return strings.Compare(a.Name, b.Name) })
+	var out []*policySource
+	for i := range list.Items {
+		t := &list.Items[i]
+		kind, ok := kindOfSource(t.Spec.Source)
+		carrier := t.Spec.Source // the policy of kvap.dev that carries it on
+		carrier.Group, carrier.UID = v1alpha1.Group, ""
+		if have[t.Name] != nil || have[translationName(carrier)] != nil || !ok ||
+			t.Labels[vap.ManagedByLabel] != Manager || t.DeletionTimestamp != nil || t.Status.Mode != v1alpha1.ModeEnforce {
+			continue
+		}
+		before := l.sources[t.Name]
+		if before != nil && before.ref.UID != t.Spec.Source.UID {
+			before = nil
+		}
+		said := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionCompiled)
+		if (before == nil || !before.uninstalled) && (said == nil || said.Reason != reasonUninstalled) {
+			if gone, err := l.isGone(ctx, kind); err != nil || !gone {
+				if err != nil {
+					return nil, err
+				}
+				continue // the policy was deleted, and its kind is there
+			}
+		}
+		s, err := l.keep(ctx, t, before)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// keep is a policy as it was, by its text.
+func (l *policyLister) keep(ctx context.Context, t *v1alpha1.PolicyTranslation, before *policySource) (*policySource, error) {
+	if before != nil && before.uninstalled {
+		return before, nil
+	}
+	s := &policySource{ref: t.Spec.Source, generation: t.Status.ObservedGeneration, mode: v1alpha1.ModeEnforce, uninstalled: true}
+	if before != nil {
+		s.text = before.text
+	} else {
+		var err error
+		if s.text, err = l.remembered(ctx, s.ref); err != nil {
+			return nil, err
+		}
+	}
+	if s.text != nil {
+		s.policy, s.found = parsePolicy(s.ref, s.text)
+	}
+	s.act(before)
+	return s, nil
+}
+
+// isGone asks the API server, and no cache, whether a definition is being deleted, or is
+// not there: its objects are deleted after that.
+func (l *policyLister) isGone(ctx context.Context, kind sourceKind) (bool, error) {
+	list := definitionsList()
+	if err := l.direct.List(ctx, list, client.MatchingFields{"metadata.name": kind.definition()}); err != nil {
+		return false, fmt.Errorf("whether %s is there: %w", kind.definition(), err)
+	}
+	return !slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
+		return o.Name == kind.definition() && o.DeletionTimestamp == nil
+	}), nil
+}
+
+// kindOfSource is the kind of a policy that is not kvap's own: whoever takes kvap's own
+// definitions away uninstalls kvap.
+func kindOfSource(ref v1alpha1.PolicyReference) (sourceKind, bool) {
+	for _, k := range sourceKinds() {
+		if k.group == ref.Group && k.kind == ref.Kind && !k.exception && k.group != v1alpha1.Group {
+			return k, true
+		}
+	}
+	return sourceKind{}, false
 }

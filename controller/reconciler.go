@@ -11,7 +11,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -188,9 +188,9 @@ func (r *reconciler) ready(*http.Request) error {
 
 // canaryMapper knows the one kind that the canary asks for, so that nothing has to be
 // looked up.
-func canaryMapper() apimeta.RESTMapper {
-	mapper := apimeta.NewDefaultRESTMapper(nil)
+func canaryMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
 	gv := v1alpha1.GroupVersion()
-	mapper.AddSpecific(gv.WithKind("Params"), gv.WithResource("params"), gv.WithResource("params"), apimeta.RESTScopeNamespace)
+	mapper.AddSpecific(gv.WithKind("Params"), gv.WithResource("params"), gv.WithResource("params"), meta.RESTScopeNamespace)
 	return mapper
 }

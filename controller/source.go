@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
@@ -175,4 +179,168 @@ func asGood(p, before *policy.Policy) bool {
 	}
 	known := brokenRules(before)
 	return !slices.ContainsFunc(brokenRules(p), func(name string) bool { return !slices.Contains(known, name) })
+}
+
+// A sourceKind is a kind of objects that the controller reads, where its definition
+// is in the cluster.
+type sourceKind struct {
+	group, kind, plural string
+	versions            []string // the one to watch first
+	namespaced          bool
+	exception           bool
+}
+
+// sourceKinds are all kinds of policies and exceptions, in the order in which their
+// policies are compiled.
+func sourceKinds() []sourceKind {
+	return []sourceKind{
+		{group: "kyverno.io", kind: "ClusterPolicy", plural: "clusterpolicies", versions: []string{"v1", "v2beta1"}},
+		{group: "kyverno.io", kind: "Policy", plural: "policies", versions: []string{"v1", "v2beta1"}, namespaced: true},
+		{group: "policies.kyverno.io", kind: "ValidatingPolicy", plural: "validatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}},
+		{group: "policies.kyverno.io", kind: "NamespacedValidatingPolicy", plural: "namespacedvalidatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
+		{group: "policies.kyverno.io", kind: "MutatingPolicy", plural: "mutatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}},
+		{group: "policies.kyverno.io", kind: "NamespacedMutatingPolicy", plural: "namespacedmutatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
+		{group: "policies.kyverno.io", kind: "GeneratingPolicy", plural: "generatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}},
+		{group: "policies.kyverno.io", kind: "NamespacedGeneratingPolicy", plural: "namespacedgeneratingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
+		{group: "policies.kyverno.io", kind: "ImageValidatingPolicy", plural: "imagevalidatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}},
+		{group: "policies.kyverno.io", kind: "NamespacedImageValidatingPolicy", plural: "namespacedimagevalidatingpolicies", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true},
+		{group: v1alpha1.Group, kind: "ClusterPolicy", plural: "clusterpolicies", versions: []string{v1alpha1.Version}},
+		{group: v1alpha1.Group, kind: "Policy", plural: "policies", versions: []string{v1alpha1.Version}, namespaced: true},
+		{group: v1alpha1.Group, kind: "ValidatingPolicy", plural: "validatingpolicies", versions: []string{v1alpha1.Version}},
+		{group: v1alpha1.Group, kind: "NamespacedValidatingPolicy", plural: "namespacedvalidatingpolicies", versions: []string{v1alpha1.Version}, namespaced: true},
+		{group: "kyverno.io", kind: "PolicyException", plural: "policyexceptions", versions: []string{"v2", "v2beta1"}, namespaced: true, exception: true},
+		{group: "policies.kyverno.io", kind: "PolicyException", plural: "policyexceptions", versions: []string{"v1", "v1beta1", "v1alpha1"}, namespaced: true, exception: true},
+	}
+}
+
+// definition is the name of the kind's CustomResourceDefinition.
+func (k sourceKind) definition() string { return k.plural + "." + k.group }
+
+func (k sourceKind) at(version string) apischema.GroupVersionKind {
+	return apischema.GroupVersionKind{Group: k.group, Version: version, Kind: k.kind}
+}
+
+// translationName is the name of the PolicyTranslation of a policy. Namespaces have
+// no dots, and the plural tells kinds with and without namespaces apart, so no two
+// policies share one.
+func translationName(r v1alpha1.PolicyReference) string {
+	plural := strings.ToLower(r.Kind)
+	for _, k := range sourceKinds() {
+		if k.group == r.Group && k.kind == r.Kind {
+			plural = k.plural
+		}
+	}
+	parts := []string{r.Name, plural, r.Group}
+	if r.Namespace != "" {
+		parts = []string{r.Name, r.Namespace, plural, r.Group}
+	}
+	return shortName(strings.Join(parts, "."))
+}
+
+// TranslationName is the name of the PolicyTranslation of a policy, and of its
+// Migration.
+func TranslationName(r v1alpha1.PolicyReference) string { return translationName(r) }
+
+// A ForeignKind is a kind that the controller reads and that is not kvap's own.
+type ForeignKind struct {
+	apischema.GroupVersionKind
+	// Older are the versions that are read beside.
+	Older      []string
+	Plural     string
+	Namespaced bool
+}
+
+// ForeignKinds are all kinds of Kyverno that the controller reads.
+func ForeignKinds() []ForeignKind {
+	var out []ForeignKind
+	for _, k := range sourceKinds() {
+		if k.group != v1alpha1.Group {
+			out = append(out, ForeignKind{k.at(k.versions[0]), k.versions[1:], k.plural, k.namespaced})
+		}
+	}
+	return out
+}
+
+// Reads tells whether the controller reads objects of a kind.
+func Reads(gvk apischema.GroupVersionKind) bool {
+	return slices.ContainsFunc(sourceKinds(), func(k sourceKind) bool {
+		return k.group == gvk.Group && k.kind == gvk.Kind && slices.Contains(k.versions, gvk.Version)
+	})
+}
+
+// What a PolicyTranslation holds at most: etcd takes some 1.5 MB, in which the text of
+// a policy would be there a second time.
+const (
+	plainText = 32 << 10  // a text up to which it is kept as it is, for people to read
+	maxPacked = 256 << 10 // of a text that is packed
+	maxStatus = 768 << 10 // of a status
+	maxText   = 8 << 20   // of a text that comes out of what is packed
+)
+
+// lastGood keeps what counts of a policy for the next process; without the text where
+// that is too large.
+func (s *policySource) lastGood() *v1alpha1.LastGood {
+	if s.text == nil || s.policy == nil || s.policy.Invalid {
+		return nil
+	}
+	if s.kept != nil {
+		return s.kept
+	}
+	s.kept = &v1alpha1.LastGood{Digest: hashOf(string(s.text))}
+	if len(s.text) <= plainText {
+		s.kept.Policy = string(s.text)
+	} else if packed := pack(s.text); len(packed) <= maxPacked {
+		s.kept.Packed = packed
+	}
+	return s.kept
+}
+
+// isKept tells that the text is there, as it is or packed.
+func isKept(l *v1alpha1.LastGood) bool { return l == nil || l.Policy != "" || len(l.Packed) > 0 }
+
+func pack(text []byte) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = w.Write(text) // into memory
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// textOf is the text of a last good version; nil where it was not kept.
+func textOf(l *v1alpha1.LastGood) ([]byte, error) {
+	switch {
+	case l == nil:
+		return nil, nil
+	case l.Policy != "":
+		return []byte(l.Policy), nil
+	case len(l.Packed) == 0:
+		return nil, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(l.Packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, maxText))
+}
+
+// fitted is a status that the API server takes: of a policy with very many rules the
+// first ones have a row.
+func fitted(s v1alpha1.PolicyTranslationStatus) v1alpha1.PolicyTranslationStatus {
+	if len(asJSON(s)) <= maxStatus {
+		return s
+	}
+	rows := s.Rules
+	s.Rules = nil
+	for i := range rows {
+		rows[i].Warnings = nil
+	}
+	left := maxStatus - len(asJSON(s))
+	for i := range rows {
+		if left -= len(asJSON(rows[i])) + 1; left < 0 {
+			s.RulesLeftOut = int32(len(rows) - i)
+			break
+		}
+		s.Rules = append(s.Rules, rows[i])
+	}
+	return s
 }

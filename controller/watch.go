@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,19 +33,19 @@ type watcher struct {
 	outages   *outages
 
 	mu      sync.Mutex
-	watched map[string]schema.GroupVersionKind // by definition
-	missed  map[string]time.Time               // definitions that were not served, and since when
-	absent  map[string]bool                    // definitions that were not there when this process looked
-	later   map[string]time.Time               // definitions whose objects could not be listed, and when to try again
-	asked   bool                               // the namespaces are watched
-	own     map[string]bool                    // kvap's own definitions, of which the objects are watched
+	watched map[string]apischema.GroupVersionKind // by definition
+	missed  map[string]time.Time                  // definitions that were not served, and since when
+	absent  map[string]bool                       // definitions that were not there when this process looked
+	later   map[string]time.Time                  // definitions whose objects could not be listed, and when to try again
+	asked   bool                                  // the namespaces are watched
+	own     map[string]bool                       // kvap's own definitions, of which the objects are watched
 }
 
 // definitionsList are the CustomResourceDefinitions of the cluster, without what
 // they say.
 func definitionsList() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
+	list.SetGroupVersionKind(apischema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinitionList"})
 	return list
 }
 
@@ -69,11 +71,11 @@ func (w *watcher) definitions(ctx context.Context) (names map[string]bool, state
 
 // update watches what is defined, and stops where that is no longer so. waiting
 // tells that a definition is not yet served.
-func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched map[string]schema.GroupVersionKind, waiting bool, err error) {
+func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched map[string]apischema.GroupVersionKind, waiting bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watched == nil {
-		w.watched, w.absent, w.later = map[string]schema.GroupVersionKind{}, map[string]bool{}, map[string]time.Time{}
+		w.watched, w.absent, w.later = map[string]apischema.GroupVersionKind{}, map[string]bool{}, map[string]time.Time{}
 	}
 	for _, kind := range sourceKinds() {
 		if !defined[kind.definition()] {
@@ -196,7 +198,7 @@ func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error 
 }
 
 // servedVersion is the version of a kind to watch, of those that are served.
-func (w *watcher) servedVersion(kind sourceKind) (schema.GroupVersionKind, bool, error) {
+func (w *watcher) servedVersion(kind sourceKind) (apischema.GroupVersionKind, bool, error) {
 	for _, version := range kind.versions {
 		gvk := kind.at(version)
 		resources, err := w.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
@@ -210,7 +212,7 @@ func (w *watcher) servedVersion(kind sourceKind) (schema.GroupVersionKind, bool,
 			return gvk, true, nil
 		}
 	}
-	return schema.GroupVersionKind{}, false, nil
+	return apischema.GroupVersionKind{}, false, nil
 }
 
 // listTimeout is how long the first look at the objects of a kind may take, and
@@ -220,7 +222,7 @@ const (
 	newTimeout  = 5 * time.Second
 )
 
-func (w *watcher) start(ctx context.Context, gvk schema.GroupVersionKind, patience time.Duration) error {
+func (w *watcher) start(ctx context.Context, gvk apischema.GroupVersionKind, patience time.Duration) error {
 	o := unstructuredOf(gvk)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -256,8 +258,146 @@ func (w *watcher) listen(informer cache.Informer) error {
 	return err
 }
 
-func unstructuredOf(gvk schema.GroupVersionKind) *unstructured.Unstructured {
+func unstructuredOf(gvk apischema.GroupVersionKind) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
 	return o
+}
+
+// Outages are the kinds whose objects an API server refuses to list or watch, as where
+// a permission was taken away, or a version is served no more. What is known of them
+// grows old, and nothing else would tell.
+type outages struct {
+	changed func()
+	now     func() time.Time
+
+	mu   sync.Mutex
+	seen map[string]outage // by the informer's name of the kind
+}
+
+type outage struct {
+	since, last time.Time
+	err         error
+}
+
+// Statuses tell of an outage that has lasted this long: API servers that start refuse what
+// they do not know yet. It is over when no attempt has failed for outageEnds, because informers
+// try again within a minute.
+const (
+	outageLasts = 20 * time.Second
+	outageEnds  = 90 * time.Second
+)
+
+// lasts tells of attempts that have failed for long; when the last one did does not matter.
+func (o outage) lasts() bool { return o.last.Sub(o.since) >= outageLasts }
+
+func newOutages(changed func()) *outages {
+	return &outages{changed: changed, now: time.Now, seen: map[string]outage{}}
+}
+
+// failed is told of each attempt to list or watch that failed.
+func (o *outages) failed(ctx context.Context, r *toolscache.Reflector, err error) {
+	toolscache.DefaultWatchErrorHandler(ctx, r, err)
+	if refused(err) {
+		o.note(r.TypeDescription(), err)
+		o.changed()
+	}
+}
+
+func (o *outages) note(kind string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := o.now()
+	have, ok := o.seen[kind]
+	if !ok || now.Sub(have.last) > outageEnds {
+		have.since = now
+	}
+	have.last, have.err = now, err
+	o.seen[kind] = have
+}
+
+// over is told of a kind whose objects were listed.
+func (o *outages) over(kind apischema.GroupVersionKind) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.seen, kind.String())
+}
+
+// refused tells of an answer of an API server that may stay what it is. One that is
+// away, or busy, or asks to list anew, is none.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return false
+	}
+	code := int(status.Status().Code)
+	return code >= http.StatusBadRequest && code <= http.StatusInternalServerError && code != http.StatusTooManyRequests
+}
+
+// begun tells that the last attempts at a kind failed, be it for a moment.
+func (o *outages) begun(kind apischema.GroupVersionKind) bool {
+	_, ok := o.current()[kind.String()]
+	return ok
+}
+
+// of is why nothing is heard of a kind, since when; nil where it is.
+func (o *outages) of(kind apischema.GroupVersionKind) error {
+	have, ok := o.current()[kind.String()]
+	if !ok || !have.lasts() {
+		return nil
+	}
+	return fmt.Errorf("since %s: %w", have.since.UTC().Format(time.RFC3339), have.err)
+}
+
+// any tells that there is an outage, be it for a moment.
+func (o *outages) any() bool { return len(o.current()) > 0 }
+
+// lasting are the kinds of which nothing is heard.
+func (o *outages) lasting() []string {
+	var out []string
+	for kind, have := range o.current() {
+		if have.lasts() {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+func (o *outages) current() map[string]outage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	out := map[string]outage{}
+	for kind, have := range o.seen {
+		if o.now().Sub(have.last) > outageEnds {
+			delete(o.seen, kind)
+			continue
+		}
+		out[kind] = have
+	}
+	return out
+}
+
+// longestRetry is how long a pass waits at most for what API servers may know any moment.
+const longestRetry = time.Minute
+
+// lateBackoff is since when there is something that API servers do not know yet, by what it is.
+// They may know it soon, or never, as where a definition is not accepted.
+type lateBackoff struct{ since map[string]time.Time }
+
+// next is when to look again: soon where something is late for a moment, and later the longer
+// all of it is. It is zero where nothing is late.
+func (l *lateBackoff) next(late []string, now time.Time) time.Duration {
+	since, wait := map[string]time.Time{}, time.Duration(0)
+	for _, what := range late {
+		at, known := l.since[what]
+		if !known {
+			at = now
+		}
+		since[what] = at
+		if own := min(max(retryAfter, now.Sub(at)/4), longestRetry); wait == 0 || own < wait {
+			wait = own
+		}
+	}
+	l.since = since
+	return wait
 }

@@ -11,7 +11,7 @@
 //
 // Each part is a package of its own; this one gives them to each other. The webhook is
 // the controller's Fallback (fallback.go); beside it are its certificates in a Secret
-// (secret.go), what it says in shadow (shadow.go) and background work (background.go).
+// (secret.go), what it says in shadow (fallback.go) and background work (background.go).
 //
 // Start at Run (server.go).
 package incluster

@@ -4,12 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/images"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/webhook/certs"
 	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/world"
@@ -113,4 +126,133 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	err = controller.Run(ctx, config, c, log)
 	cancel()
 	return errors.Join(err, <-ended)
+}
+
+// A Cleaning is what kvap controller deletes.
+type Cleaning string
+
+// What may be deleted.
+const (
+	CleanAuto     Cleaning = "auto" // the label too where policies are enforced
+	CleanAll      Cleaning = "all"
+	CleanPolicies Cleaning = "policies"
+	CleanNothing  Cleaning = "none"
+)
+
+// Cleanings are all of them.
+func Cleanings() []Cleaning { return []Cleaning{CleanAuto, CleanAll, CleanPolicies, CleanNothing} }
+
+// label tells whether the label that gives objects an end counts. It has no mode of
+// its own, so it has that of policies that name none.
+func (c Cleaning) label(mode string) bool {
+	return c == CleanAll || c == CleanAuto && mode == v1alpha1.ModeEnforce
+}
+
+// podNamespace is where a Pod reads the namespace that it is in.
+const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// withOwn are namespaces, and the one of the Pod that this runs in, if it does: what
+// deletes does not delete itself.
+func withOwn(namespaces []string) []string {
+	own, err := os.ReadFile(podNamespace)
+	if err != nil {
+		return namespaces
+	}
+	return append(slices.Clone(namespaces), strings.TrimSpace(string(own)))
+}
+
+// cleaning is what is to run where the controller leads. What policies look up is the
+// webhook's world, if there is one, and else what the API server says each time.
+func (o Options) cleaning(ctx context.Context, config *rest.Config, served interp.World, log logr.Logger) []func(context.Context) error {
+	if o.Cleanup == CleanNothing {
+		return nil
+	}
+	ask := sync.OnceValues(func() (interp.World, error) {
+		if served != nil {
+			return served, nil
+		}
+		return Webhook{Services: o.Webhook.Services}.world(ctx, config, "", true, nil, log)
+	})
+	c := o.Controller
+	options := cleanup.Options{
+		Mode: c.Mode, TTL: o.Cleanup.label(c.Mode), ExcludeNamespaces: withOwn(c.ExcludeNamespaces), ExceptionNamespaces: c.ExceptionNamespaces, Limit: o.CleanupLimit,
+		World: func(context.Context) (interp.World, error) { return ask() },
+	}
+	return []func(context.Context) error{
+		func(ctx context.Context) error { return cleanup.Run(ctx, config, options, log.WithName("cleanup")) },
+	}
+}
+
+// imageMetrics count what registries are asked about who signed images.
+func imageMetrics() (func(world.Asked), error) {
+	asked := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kvap_image_questions_total", Help: "Questions about images, by what is asked (digest, signature, attestation) and the answer.",
+	}, []string{"what", "answer"})
+	took := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "kvap_image_question_duration_seconds", Help: "How long a registry took to answer, with the wait for a turn.", Buckets: prometheus.ExponentialBuckets(0.005, 2, 13),
+	}, []string{"what"})
+	for _, c := range []prometheus.Collector{asked, took} {
+		if err := metrics.Registry.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+			return nil, err
+		}
+	}
+	return func(a world.Asked) {
+		asked.WithLabelValues(a.What, string(a.Answer)).Inc()
+		if a.Answer != world.Known {
+			took.WithLabelValues(a.What).Observe(a.Took.Seconds())
+		}
+	}, nil
+}
+
+// A trustCounter counts how often the trusted root of images was read, because it had changed,
+// and tells when what a TUF repository says of it ends.
+type trustCounter struct {
+	reads   *prometheus.CounterVec
+	expires prometheus.Gauge
+}
+
+func trustMetrics() (trustCounter, error) {
+	out := trustCounter{
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kvap_image_trusted_root_reads_total", Help: "How often the trusted root of images had changed, by what came of it: taken, or refused, where the one before stays in force; and how often its TUF repository was unreachable.",
+		}, []string{"result"}),
+		expires: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kvap_image_trusted_root_expires_timestamp_seconds", Help: "When the metadata of the TUF repository ends that the trusted root of images is from; 0 where there is none.",
+		}),
+	}
+	var before prometheus.AlreadyRegisteredError
+	switch err := metrics.Registry.Register(out.reads); {
+	case errors.As(err, &before):
+		out.reads = before.ExistingCollector.(*prometheus.CounterVec)
+	case err != nil:
+		return out, err
+	}
+	switch err := metrics.Registry.Register(out.expires); {
+	case errors.As(err, &before):
+		out.expires = before.ExistingCollector.(prometheus.Gauge)
+	case err != nil:
+		return out, err
+	}
+	return out, nil
+}
+
+func (c trustCounter) count(err error) {
+	result := "taken"
+	switch {
+	case errors.Is(err, images.ErrUnreachable):
+		result = "unreachable"
+	case err != nil:
+		result = "refused"
+	}
+	c.reads.WithLabelValues(result).Inc()
+}
+
+// builtinFormats are the formats of the fields of built-in kinds and of those that projects publish, for rules that are judged
+// in a cluster: two quantities of a request are equal there by their values, as natively.
+func builtinFormats() (func(group, version, kind string, field []string) interp.Format, error) {
+	builtin, err := schema.Builtin(cel.Latest.String())
+	if err != nil {
+		return nil, err
+	}
+	return judge.Formats(builtin.WithPublished()), nil
 }

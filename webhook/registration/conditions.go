@@ -1,10 +1,16 @@
 package registration
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/kvap/kvap/policy"
 )
@@ -122,4 +128,115 @@ func textList(texts []string) string {
 		quoted[i] = "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'"
 	}
 	return "[" + strings.Join(quoted, ", ") + "]"
+}
+
+// maxConditions is how many match conditions a policy may have: the API server takes
+// 64, of which some are ours.
+const maxConditions = 60
+
+// unacceptable says why the API server would refuse match conditions; "" if it would
+// not. It refuses a configuration as a whole, so that one policy, even of a namespace,
+// would keep those of all others from being written.
+func unacceptable(conditions []policy.CEL) string {
+	if len(conditions) > maxConditions {
+		return fmt.Sprintf("it has %d match conditions; %d are allowed", len(conditions), maxConditions)
+	}
+	compiler := plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	names := map[string]bool{}
+	for _, c := range conditions {
+		if wrong := validation.IsQualifiedName(c.Name); len(wrong) > 0 {
+			return fmt.Sprintf("the match condition %q: %s", c.Name, wrong[0])
+		}
+		if names[c.Name] || slices.Contains([]string{excludedGroupsName, machineryName, ownName}, c.Name) {
+			return fmt.Sprintf("two match conditions are named %q", c.Name)
+		}
+		names[c.Name] = true
+		result := compiler.CompileCELExpression(&matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression},
+			plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
+		if result.Error != nil {
+			return fmt.Sprintf("the match condition %q: %s", c.Name, result.Error.Detail)
+		}
+	}
+	return ""
+}
+
+// always are the namespaces that are never judged, whatever the user says: what is
+// there has to come up before a webhook can answer.
+func always() []string { return []string{"kube-node-lease", "kube-system"} }
+
+// lockup says why the targets of a policy must not wait for a webhook; "" if they
+// may.
+func lockup(targets []ruleTarget) string {
+	for _, t := range targets {
+		switch t.group {
+		case "authentication.k8s.io", "authorization.k8s.io":
+			return fmt.Sprintf("it is about %s, which the API server asks for while it decides on the webhook's own requests", t.resource)
+		}
+	}
+	return ""
+}
+
+// risk says what may become difficult while no webhook answers; "" if nothing.
+func risk(targets []ruleTarget) string {
+	for _, t := range targets {
+		switch t.group + "/" + t.plural() {
+		case "/nodes", "certificates.k8s.io/certificatesigningrequests":
+			return fmt.Sprintf("no node can join while the webhook is down, because the policy is about %s and its failure policy is Fail", t.resource)
+		}
+	}
+	return ""
+}
+
+// Check tells why configurations must not be written: a webhook that must answer
+// and is asked about what it needs itself to come up. It looks at the objects only,
+// however they were made.
+func Check(o Configurations) error {
+	for _, w := range o.Webhooks() {
+		if err := check(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func check(w admissionregistrationv1.ValidatingWebhook) error {
+	if w.FailurePolicy != nil && *w.FailurePolicy == admissionregistrationv1.Ignore {
+		return nil
+	}
+	needed := always()
+	if w.ClientConfig.Service != nil {
+		needed = append(needed, w.ClientConfig.Service.Namespace)
+	}
+	for _, name := range needed {
+		if selects(w.NamespaceSelector, name) {
+			return fmt.Errorf("the webhook %s must answer for the namespace %s, without which it may never come up", w.Name, name)
+		}
+	}
+	for _, r := range w.Rules {
+		if slices.Contains(r.APIGroups, "authentication.k8s.io") || slices.Contains(r.APIGroups, "authorization.k8s.io") {
+			return fmt.Errorf("the webhook %s must answer for %v, which the API server asks for while it decides on the webhook's own requests", w.Name, r.Resources)
+		}
+	}
+	return nil
+}
+
+// selects tells whether a namespace that has the label of its name, and any others,
+// may be selected.
+func selects(s *metav1.LabelSelector, name string) bool {
+	if s == nil {
+		return true
+	}
+	if want, ok := s.MatchLabels[nameLabel]; ok && want != name {
+		return false
+	}
+	for _, r := range s.MatchExpressions {
+		if r.Key != nameLabel {
+			continue
+		}
+		listed := slices.Contains(r.Values, name)
+		if r.Operator == metav1.LabelSelectorOpIn && !listed || r.Operator == metav1.LabelSelectorOpNotIn && listed {
+			return false
+		}
+	}
+	return true
 }
