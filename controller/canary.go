@@ -30,9 +30,6 @@ import (
 // given after all others were written, it judges by all of them.
 const canaryName = "kvap-canary"
 
-// isCanary tells of the canary's own objects.
-func isCanary(name string) bool { return name == canaryName }
-
 // A canary sees whether API servers judge by what was written.
 type canary struct {
 	writer  *writer

@@ -93,14 +93,6 @@ type served struct {
 	late []string
 }
 
-// discovered asks a cluster what it serves.
-func discovered(d discovery.DiscoveryInterface) func() ([]*metav1.APIResourceList, error) {
-	return func() ([]*metav1.APIResourceList, error) {
-		_, lists, err := d.ServerGroupsAndResources()
-		return lists, err
-	}
-}
-
 // has tells that the cluster serves a kind that a rule names, or may do so: some groups
 // cannot be asked for while what serves them is away.
 func (s *served) has(text string) bool {
@@ -285,7 +277,7 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 		m.no(v1alpha1.ConditionFallbackActive, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
 		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
-	case o.forbids(s):
+	case slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref }):
 		m.no(v1alpha1.ConditionFallbackActive, "PermissionMissing", "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":
 		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
@@ -316,11 +308,6 @@ func (o *passResult) problemsOf(s *policySource, leftOut bool) string {
 		}
 	}
 	return strings.Join(out, "; ")
-}
-
-// forbids tells that a rule of the policy cannot do its work for want of a permission.
-func (o *passResult) forbids(s *policySource) bool {
-	return slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref })
 }
 
 // idle are the names of the rules that nothing carries out, and why that is for the

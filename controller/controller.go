@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -241,31 +242,19 @@ func Modes() []string { return v1alpha1.Modes() }
 
 // withDefaults fills in what is not set.
 func (o Options) withDefaults() (Options, error) {
-	if o.Mode == "" {
-		o.Mode = v1alpha1.ModeShadow
-	}
+	o.Mode, o.Mutations, o.Namespace = cmp.Or(o.Mode, v1alpha1.ModeShadow), cmp.Or(o.Mutations, MutationsAuto), cmp.Or(o.Namespace, "default")
+	o.MetricsAddress, o.HealthAddress, o.PprofAddress = cmp.Or(o.MetricsAddress, "0"), cmp.Or(o.HealthAddress, "0"), cmp.Or(o.PprofAddress, "0")
 	if !slices.Contains(Modes(), o.Mode) {
 		return o, fmt.Errorf("mode %q: want one of %v", o.Mode, Modes())
 	}
 	if o.ExcludeNamespaces == nil {
 		o.ExcludeNamespaces = vap.DefaultExcludedNamespaces()
 	}
-	if o.Mutations == "" {
-		o.Mutations = MutationsAuto
-	}
 	if o.Step == nil {
 		o.Step = func(Step) {}
 	}
 	if o.Fallback == nil {
 		o.Fallback = NoFallback{}
-	}
-	if o.Namespace == "" {
-		o.Namespace = "default"
-	}
-	for _, address := range []*string{&o.MetricsAddress, &o.HealthAddress, &o.PprofAddress} {
-		if *address == "" {
-			*address = "0"
-		}
 	}
 	return o, nil
 }

@@ -22,7 +22,7 @@ func TestTranslationNames(t *testing.T) {
 				if kind.namespaced {
 					ref.Namespace = namespace
 				}
-				got := translationName(ref)
+				got := TranslationName(ref)
 				if other, taken := of[got]; taken && other != ref {
 					t.Errorf("%s is of %+v and of %+v", got, other, ref)
 				}

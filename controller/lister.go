@@ -63,7 +63,7 @@ func (l *policyLister) read(ctx context.Context, watched map[string]apischema.Gr
 		}
 		for i := range objects {
 			o := &objects[i]
-			key := translationName(referenceTo(o))
+			key := TranslationName(referenceTo(o))
 			if kind.exception {
 				exceptions[key] = l.exception(o, key)
 				trusted := slices.Contains(l.trusted, allNamespaces) || slices.Contains(l.trusted, o.GetNamespace())
@@ -81,7 +81,7 @@ func (l *policyLister) read(ctx context.Context, watched map[string]apischema.Gr
 		return out, err
 	}
 	for _, s := range kept {
-		sources[translationName(s.ref)] = s
+		sources[TranslationName(s.ref)] = s
 		out.sources = append(out.sources, s)
 	}
 	l.sources, l.exceptions, l.watched = sources, exceptions, maps.Clone(watched)
@@ -102,7 +102,7 @@ func (l *policyLister) isOutdated(ctx context.Context) bool {
 		}
 		n += len(objects)
 		for i := range objects {
-			if s := l.sources[translationName(referenceTo(&objects[i]))]; s == nil || s.version != objects[i].GetResourceVersion() {
+			if s := l.sources[TranslationName(referenceTo(&objects[i]))]; s == nil || s.version != objects[i].GetResourceVersion() {
 				return true
 			}
 		}
@@ -249,10 +249,11 @@ func (l *policyLister) uninstalled(ctx context.Context, have map[string]*policyS
 	var out []*policySource
 	for i := range list.Items {
 		t := &list.Items[i]
-		kind, ok := kindOfSource(t.Spec.Source)
-		carrier := t.Spec.Source // the policy of kvap.dev that carries it on
+		kind, ok := sourceKindOf(t.Spec.Source.Group, t.Spec.Source.Kind)
+		ok = ok && !kind.exception && kind.group != v1alpha1.Group // whoever takes kvap's own definitions away uninstalls kvap
+		carrier := t.Spec.Source                                   // the policy of kvap.dev that carries it on
 		carrier.Group, carrier.UID = v1alpha1.Group, ""
-		if have[t.Name] != nil || have[translationName(carrier)] != nil || !ok ||
+		if have[t.Name] != nil || have[TranslationName(carrier)] != nil || !ok ||
 			t.Labels[vap.ManagedByLabel] != Manager || t.DeletionTimestamp != nil || t.Status.Mode != v1alpha1.ModeEnforce {
 			continue
 		}
@@ -309,15 +310,4 @@ func (l *policyLister) isGone(ctx context.Context, kind sourceKind) (bool, error
 	return !slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
 		return o.Name == kind.definition() && o.DeletionTimestamp == nil
 	}), nil
-}
-
-// kindOfSource is the kind of a policy that is not kvap's own: whoever takes kvap's own
-// definitions away uninstalls kvap.
-func kindOfSource(ref v1alpha1.PolicyReference) (sourceKind, bool) {
-	for _, k := range sourceKinds() {
-		if k.group == ref.Group && k.kind == ref.Kind && !k.exception && k.group != v1alpha1.Group {
-			return k, true
-		}
-	}
-	return sourceKind{}, false
 }

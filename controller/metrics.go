@@ -66,8 +66,6 @@ func newMetrics(register prometheus.Registerer, version string) (*metrics, error
 	return m, nil
 }
 
-func (m *metrics) compiled(d time.Duration) { m.compile.Observe(d.Seconds()) }
-
 func (m *metrics) wrote(verb string) { m.writes.WithLabelValues(verb).Inc() }
 
 // forget has no gauge tell of what this replica has seen while it led: the next leader tells.

@@ -266,7 +266,7 @@ func isOurs(o metav1.Object) bool {
 func (l clusterState) versions() map[string]string {
 	out := map[string]string{}
 	for o := range l.all() {
-		if isOurs(o) && !isCanary(o.GetName()) {
+		if isOurs(o) && o.GetName() != canaryName {
 			out[writtenKey(o)] = fmt.Sprintf("%s/%d", o.GetUID(), o.GetGeneration())
 		}
 	}

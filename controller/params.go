@@ -66,7 +66,12 @@ func (s *paramSync) Start(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		if err := s.follow(ctx, key); err != nil {
+		var err error
+		// Where there is no ConfigMap the params stay: rules that are judged by them are handed over before.
+		if from := s.configMap(key); from != nil {
+			err = s.write(ctx, from)
+		}
+		if err != nil && !errors.Is(err, errGoing) {
 			log.FromContext(ctx).Error(err, "params", "namespace", key.Namespace, "name", key.Name)
 			s.queue.AddRateLimited(key)
 		} else {
@@ -84,9 +89,15 @@ func (s *paramSync) find(ctx context.Context, refs, still []configMapRef) (_ fou
 	defer cancel()
 	out, unread := foundConfigMaps{}, map[configMapRef]error{}
 	for _, ref := range refs {
-		w := s.watchOf(ref)
+		s.mu.Lock()
+		w := s.watches[ref]
+		s.mu.Unlock()
 		if w == nil || !cache.WaitForCacheSync(bounded.Done(), w.informer.HasSynced) {
-			unread[ref] = fmt.Errorf("ConfigMaps cannot be read: %w", cmp.Or(s.standIn(ctx, ref, out), w.failure(), context.Cause(bounded)))
+			var failure error // of the last attempt
+			if w != nil && w.failed.Load() != nil {
+				failure = *w.failed.Load()
+			}
+			unread[ref] = fmt.Errorf("ConfigMaps cannot be read: %w", cmp.Or(s.standIn(ctx, ref, out), failure, context.Cause(bounded)))
 			continue
 		}
 		for _, o := range w.informer.GetStore().List() {
@@ -161,19 +172,6 @@ func (s *paramSync) clean(ctx context.Context, refs, still []configMapRef, in fo
 	return nil
 }
 
-// follow brings one object of Params to what its ConfigMap says. Where there is none it
-// stays: rules that are judged by it are handed over before it goes.
-func (s *paramSync) follow(ctx context.Context, key types.NamespacedName) error {
-	from := s.configMap(key)
-	if from == nil {
-		return nil
-	}
-	if err := s.write(ctx, from); !errors.Is(err, errGoing) {
-		return err
-	}
-	return nil
-}
-
 // write makes params of a ConfigMap, unless somebody wants others.
 func (s *paramSync) write(ctx context.Context, from *corev1.ConfigMap) error {
 	have := &v1alpha1.Params{}
@@ -202,17 +200,6 @@ func (s *paramSync) write(ctx context.Context, from *corev1.ConfigMap) error {
 	return err
 }
 
-// failure is why ConfigMaps could not be read the last time that this was tried.
-func (w *configMapWatch) failure() error {
-	if w == nil {
-		return nil
-	}
-	if err := w.failed.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
 // errGoing is a namespace in which nothing can be made any more. With it the ConfigMap goes
 // as well, at a time that nobody knows.
 var errGoing = errors.New("its namespace is being deleted")
@@ -231,12 +218,6 @@ func (s *paramSync) configMap(key types.NamespacedName) *corev1.ConfigMap {
 		}
 	}
 	return nil
-}
-
-func (s *paramSync) watchOf(ref configMapRef) *configMapWatch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.watches[ref]
 }
 
 // watch watches these ConfigMaps and no others.

@@ -83,7 +83,9 @@ func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]
 
 // isReserved tells of a name that the controller itself needs. A ValidatingPolicy, of which
 // the native policy has the name, may have it by chance, or by intent.
-func isReserved(name string) bool { return isCanary(name) || strings.HasSuffix(name, standInSuffix) }
+func isReserved(name string) bool {
+	return name == canaryName || strings.HasSuffix(name, standInSuffix)
+}
 
 // isForeign tells that somebody else made an object of a name that the policy needs.
 func (p *planner) isForeign(j *wantedPolicy) bool {
@@ -139,7 +141,7 @@ func (p *planner) removals(out *handoverPlan) {
 	unwanted := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(p.live.policies)) {
 		have := p.live.policies[name]
-		if p.wanted[name] != nil || !isOurs(have) || isCanary(have.GetName()) {
+		if p.wanted[name] != nil || !isOurs(have) || have.GetName() == canaryName {
 			continue
 		}
 		if !p.mayGo(have) {
@@ -151,7 +153,7 @@ func (p *planner) removals(out *handoverPlan) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.live.bindings)) {
 		have := p.live.bindings[name]
-		if !isOurs(have) || isCanary(have.GetName()) || p.isWantedBinding(have) {
+		if !isOurs(have) || have.GetName() == canaryName || p.isWantedBinding(have) {
 			continue
 		}
 		judge := boundTo(have)

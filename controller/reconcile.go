@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -93,7 +94,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	if compiled.result, err = r.compiler.compile(ctx, in, schemas); err != nil {
 		return reconcile.Result{}, err
 	}
-	r.metrics.compiled(r.now().Sub(begun))
+	r.metrics.compile.Observe(r.now().Sub(begun).Seconds())
 	r.reports.scan(in, compiled.result, schemas)
 	compiled, params, err := r.resolve(ctx, compiled, before.configMaps())
 	if err != nil {
@@ -112,7 +113,10 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	r.step(StepStatus)
 	out.sourceResult = sourceResult{
 		scans: r.reports.scanner != nil, ignored: in.ignored, unheard: r.unheard(),
-		served: &served{schemas: schemas, ask: discovered(r.watcher.discovery)},
+		served: &served{schemas: schemas, ask: func() ([]*metav1.APIResourceList, error) {
+			_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
+			return lists, err
+		}},
 	}
 	statuses, unwritten, err := r.statuses.write(ctx, in.sources, out)
 	if err != nil {
@@ -170,8 +174,8 @@ func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult
 	}
 	wanted := wantedPolicies(c.all(), params.waiting.objects)
 	r.step(StepWiden)
-	if r.webhooks.knowsNothing() && r.handover.isDone(ctx, wanted) {
-		r.webhooks.nothingRemained()
+	if r.webhooks.was == nil && r.handover.isDone(ctx, wanted) {
+		r.webhooks.was = map[string]map[string]bool{} // a webhook has nothing to do with what is in force natively
 	}
 	fallback := r.webhooks.widen(ctx, remaining, in.sources, c.rules)
 	done, err := r.handover.run(ctx, wanted, keptRules(in.sources, c.rules, fallback))

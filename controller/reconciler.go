@@ -60,7 +60,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &reconciler{
 		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.Step,
-		watcher:    &watcher{cache: m.GetCache(), client: c, discovery: kube.Discovery(), changed: debouncer.trigger, outages: outages},
+		watcher:    newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, outages),
 		policies:   &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
 		types:      &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler:   &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},

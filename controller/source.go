@@ -75,15 +75,6 @@ func referenceTo(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 	}
 }
 
-// modeOf is the mode of a policy: its own, or the given one. bad is what is there in
-// place of a mode.
-func modeOf(o *unstructured.Unstructured, otherwise string) (mode, bad string) {
-	if o.GroupVersionKind().Group == v1alpha1.Group {
-		otherwise = v1alpha1.ModeEnforce
-	}
-	return v1alpha1.ModeOf(o, otherwise)
-}
-
 // readSource makes a source of an object. before is what it was the last time, nil
 // where it is new; then remembered is the text of the last good version, if any.
 func readSource(o *unstructured.Unstructured, otherwise string, before *policySource, remembered func() []byte) *policySource {
@@ -91,7 +82,10 @@ func readSource(o *unstructured.Unstructured, otherwise string, before *policySo
 		return before
 	}
 	s := &policySource{ref: referenceTo(o), generation: o.GetGeneration(), version: o.GetResourceVersion()}
-	s.mode, s.badMode = modeOf(o, otherwise)
+	if s.ref.Group == v1alpha1.Group {
+		otherwise = v1alpha1.ModeEnforce
+	}
+	s.mode, s.badMode = v1alpha1.ModeOf(o, otherwise)
 	if s.mode == v1alpha1.ModeOff {
 		return s
 	}
@@ -149,7 +143,7 @@ func (s *policySource) remaining() (RemainingPolicy, bool) {
 
 // parsePolicy reads a text that holds one policy; nil where there is none in it.
 func parsePolicy(ref v1alpha1.PolicyReference, text []byte) (*policy.Policy, diag.List) {
-	file, found := policy.Parse(translationName(ref), text)
+	file, found := policy.Parse(TranslationName(ref), text)
 	if len(file.Policies) != 1 {
 		return nil, found
 	}
@@ -213,6 +207,16 @@ func sourceKinds() []sourceKind {
 	}
 }
 
+// sourceKindOf is the kind of a name; false where there is none.
+func sourceKindOf(group, kind string) (sourceKind, bool) {
+	for _, k := range sourceKinds() {
+		if k.group == group && k.kind == kind {
+			return k, true
+		}
+	}
+	return sourceKind{}, false
+}
+
 // definition is the name of the kind's CustomResourceDefinition.
 func (k sourceKind) definition() string { return k.plural + "." + k.group }
 
@@ -220,15 +224,13 @@ func (k sourceKind) at(version string) apischema.GroupVersionKind {
 	return apischema.GroupVersionKind{Group: k.group, Version: version, Kind: k.kind}
 }
 
-// translationName is the name of the PolicyTranslation of a policy. Namespaces have
+// TranslationName is the name of the PolicyTranslation of a policy, and of its Migration. Namespaces have
 // no dots, and the plural tells kinds with and without namespaces apart, so no two
 // policies share one.
-func translationName(r v1alpha1.PolicyReference) string {
+func TranslationName(r v1alpha1.PolicyReference) string {
 	plural := strings.ToLower(r.Kind)
-	for _, k := range sourceKinds() {
-		if k.group == r.Group && k.kind == r.Kind {
-			plural = k.plural
-		}
+	if k, ok := sourceKindOf(r.Group, r.Kind); ok {
+		plural = k.plural
 	}
 	parts := []string{r.Name, plural, r.Group}
 	if r.Namespace != "" {
@@ -236,10 +238,6 @@ func translationName(r v1alpha1.PolicyReference) string {
 	}
 	return shortName(strings.Join(parts, "."))
 }
-
-// TranslationName is the name of the PolicyTranslation of a policy, and of its
-// Migration.
-func TranslationName(r v1alpha1.PolicyReference) string { return translationName(r) }
 
 // A ForeignKind is a kind that the controller reads and that is not kvap's own.
 type ForeignKind struct {
@@ -263,9 +261,8 @@ func ForeignKinds() []ForeignKind {
 
 // Reads tells whether the controller reads objects of a kind.
 func Reads(gvk apischema.GroupVersionKind) bool {
-	return slices.ContainsFunc(sourceKinds(), func(k sourceKind) bool {
-		return k.group == gvk.Group && k.kind == gvk.Kind && slices.Contains(k.versions, gvk.Version)
-	})
+	k, ok := sourceKindOf(gvk.Group, gvk.Kind)
+	return ok && slices.Contains(k.versions, gvk.Version)
 }
 
 // What a PolicyTranslation holds at most: etcd takes some 1.5 MB, in which the text of

@@ -67,9 +67,11 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 	if s.policy == nil {
 		rules = nil
 	}
+	var actions []string
 	for _, r := range rules {
 		row := o.row(s, r)
 		out.Rules = append(out.Rules, row)
+		actions = append(actions, strings.Split(row.Action, ",")...)
 		switch translate.Target(row.Target) {
 		case translate.Native:
 			out.Native++
@@ -79,7 +81,7 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 			out.Unsupported++
 		}
 	}
-	out.Action = summary(out.Rules)
+	out.Action = joined(actions)
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
 	out.LastGood = s.lastGood().DeepCopy()
 	o.compiled(m, s, rules, out.Rules)
@@ -230,12 +232,15 @@ func errorsOf(found diag.List) string {
 }
 
 func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
+	if o.there == nil {
+		o.there = o.live.parts()
+	}
 	late := false
 	for _, r := range rules {
 		for i, object := range o.of(r) {
 			name := keyOf(object.policy)
 			switch err := o.failed[name]; {
-			case err == nil && !o.late[name], o.judgedBy(o.liveParts(), r, i): // what is to be written is about others
+			case err == nil && !o.late[name], o.judgedBy(o.there, r, i): // what is to be written is about others
 			case err != nil:
 				m.no(v1alpha1.ConditionSynced, reasonOf(err), "%v", err)
 				return
@@ -249,14 +254,6 @@ func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 		return
 	}
 	m.yes(v1alpha1.ConditionSynced, "Synced", "the API server has the objects of all native rules")
-}
-
-// liveParts are those of what is live.
-func (o *passResult) liveParts() map[string]parts {
-	if o.there == nil {
-		o.there = o.live.parts()
-	}
-	return o.there
 }
 
 // objectsOf are the keys of what rules are judged by.
@@ -330,8 +327,12 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 		for _, object := range o.of(r) {
 			for _, ref := range object.configMaps() {
 				if slices.Contains(o.missing, ref) {
+					meanwhile := "the rule judges nothing"
+					if deniesWithoutParams(object) {
+						meanwhile = "every request for the kinds that the rule is about is denied"
+					}
 					m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
-						r.Name(), ref.namespace, ref.name, meanwhile(object))
+						r.Name(), ref.namespace, ref.name, meanwhile)
 					return
 				}
 				if o.params != nil {
@@ -342,14 +343,6 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 		}
 	}
 	m.yes(v1alpha1.ConditionParamsResolved, "Resolved", "%s", resolved)
-}
-
-// meanwhile is what becomes of requests while params are missing.
-func meanwhile(o wantedPolicy) string {
-	if deniesWithoutParams(o) {
-		return "every request for the kinds that the rule is about is denied"
-	}
-	return "the rule judges nothing"
 }
 
 // reasonNotSeen is the reason of Enforced where an API server was not seen to judge by
@@ -396,15 +389,6 @@ func (o *passResult) isSeen(rules []*compile.Rule) bool {
 		}
 	}
 	return true
-}
-
-// summary is what follows from a violation of some rule.
-func summary(rows []v1alpha1.RuleStatus) string {
-	var all []string
-	for _, r := range rows {
-		all = append(all, strings.Split(r.Action, ",")...)
-	}
-	return joined(all)
 }
 
 func joined(actions []string) string {

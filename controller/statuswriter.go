@@ -45,7 +45,7 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	var changed, gone []client.Object
 	before := map[string]*v1alpha1.PolicyTranslation{}
 	for _, source := range sources {
-		name := translationName(source.ref)
+		name := TranslationName(source.ref)
 		have := there[name]
 		delete(there, name)
 		var last v1alpha1.PolicyTranslationStatus
@@ -212,12 +212,12 @@ func (s *statusWriter) sendReason(
 // It is listed, which the controller may do anyway.
 func (s *statusWriter) remembered(ctx context.Context, ref v1alpha1.PolicyReference) ([]byte, error) {
 	var list v1alpha1.PolicyTranslationList
-	if err := s.direct.List(ctx, &list, client.MatchingFields{"metadata.name": translationName(ref)}); err != nil {
+	if err := s.direct.List(ctx, &list, client.MatchingFields{"metadata.name": TranslationName(ref)}); err != nil {
 		return nil, fmt.Errorf("the last good version of %s: %w", ref.Name, err)
 	}
 	for i := range list.Items {
 		t := &list.Items[i]
-		if t.Name == translationName(ref) && t.Spec.Source.UID == ref.UID {
+		if t.Name == TranslationName(ref) && t.Spec.Source.UID == ref.UID {
 			return textOf(t.Status.LastGood)
 		}
 	}

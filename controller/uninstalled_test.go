@@ -41,7 +41,7 @@ func (d defining) List(_ context.Context, list client.ObjectList, _ ...client.Li
 // translationOf is what a controller has written of a policy that it judges by.
 func translationOf(o *unstructured.Unstructured, mode string) *v1alpha1.PolicyTranslation {
 	t := &v1alpha1.PolicyTranslation{}
-	t.Name, t.Labels = translationName(referenceTo(o)), map[string]string{vap.ManagedByLabel: Manager}
+	t.Name, t.Labels = TranslationName(referenceTo(o)), map[string]string{vap.ManagedByLabel: Manager}
 	t.Spec.Source, t.Status.Mode = referenceTo(o), mode
 	return t
 }

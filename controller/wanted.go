@@ -280,7 +280,7 @@ func (l clusterState) parts() map[string]parts {
 	}
 	out := map[string]parts{}
 	for name, p := range l.policies {
-		if isOurs(p) && !isCanary(p.GetName()) {
+		if isOurs(p) && p.GetName() != canaryName {
 			out[name] = partsOf(p, bindings[name])
 		}
 	}

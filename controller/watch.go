@@ -41,6 +41,13 @@ type watcher struct {
 	own     map[string]bool                       // kvap's own definitions, of which the objects are watched
 }
 
+func newWatcher(cache cache.Cache, client client.Reader, discovery discovery.DiscoveryInterface, changed func(), outages *outages) *watcher {
+	return &watcher{
+		cache: cache, client: client, discovery: discovery, changed: changed, outages: outages,
+		watched: map[string]apischema.GroupVersionKind{}, missed: map[string]time.Time{}, absent: map[string]bool{}, later: map[string]time.Time{}, own: map[string]bool{},
+	}
+}
+
 // definitionsList are the CustomResourceDefinitions of the cluster, without what
 // they say.
 func definitionsList() *metav1.PartialObjectMetadataList {
@@ -74,9 +81,6 @@ func (w *watcher) definitions(ctx context.Context) (names map[string]bool, state
 func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched map[string]apischema.GroupVersionKind, waiting bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watched == nil {
-		w.watched, w.absent, w.later = map[string]apischema.GroupVersionKind{}, map[string]bool{}, map[string]time.Time{}
-	}
 	for _, kind := range sourceKinds() {
 		if !defined[kind.definition()] {
 			if err := w.leave(ctx, kind.definition()); err != nil {
@@ -153,21 +157,10 @@ const comeUpTime = 20 * time.Second
 // mayComeUp tells of a kind that may be served soon. Policies of such a kind are not
 // gone: whoever takes them as gone removes what enforces them.
 func (w *watcher) mayComeUp(name string, now time.Time) bool {
-	if w.missed == nil {
-		w.missed = map[string]time.Time{}
-	}
 	if _, known := w.missed[name]; !known {
 		w.missed[name] = now
 	}
 	return now.Sub(w.missed[name]) < comeUpTime
-}
-
-// ownKinds are kvap's kinds that the controller writes, by definition.
-func ownKinds() map[string]client.Object {
-	return map[string]client.Object{
-		"policytranslations." + v1alpha1.Group: &v1alpha1.PolicyTranslation{},
-		"params." + v1alpha1.Group:             &v1alpha1.Params{},
-	}
 }
 
 // updateOwn watches what the controller writes, so that it is restored when somebody
@@ -175,7 +168,10 @@ func ownKinds() map[string]client.Object {
 // once stays so: the client waits to hear of what it wrote from where it listened first,
 // and where that has ended it would wait for ever.
 func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error {
-	for definition, o := range ownKinds() {
+	for definition, o := range map[string]client.Object{
+		"policytranslations." + v1alpha1.Group: &v1alpha1.PolicyTranslation{},
+		"params." + v1alpha1.Group:             &v1alpha1.Params{},
+	} {
 		if !defined[definition] {
 			return errNotInstalled
 		}
@@ -188,9 +184,6 @@ func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error 
 		}
 		if err := w.listen(informer); err != nil {
 			return err
-		}
-		if w.own == nil {
-			w.own = map[string]bool{}
 		}
 		w.own[definition] = true
 	}

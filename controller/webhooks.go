@@ -102,22 +102,14 @@ func (w *webhooks) wideOf(wide Remaining, sources []*policySource, rules map[*po
 	return wide
 }
 
-// knowsNothing tells of a process that has just begun: it does not know what remained
-// before.
-func (w *webhooks) knowsNothing() bool { return w.was == nil }
-
-// nothingRemained tells that the native policies are all in force as they are wanted,
-// so that a webhook has nothing to do with their rules.
-func (w *webhooks) nothingRemained() { w.was = map[string]map[string]bool{} }
-
 // wide is what to serve of a policy while the rest of it is handed over. Who does not
 // know what was served before serves every rule that a webhook could have served. What is
 // in shadow is not handed over.
 func (w *webhooks) wide(left RemainingPolicy, rules []*compile.Rule) (RemainingPolicy, bool) {
-	now, before := leftRules(rules), w.was[translationName(left.Source)]
+	now, before := leftRules(rules), w.was[TranslationName(left.Source)]
 	some := false
 	for _, r := range rules {
-		more := !left.Shadow && (before[r.Name()] || w.knowsNothing())
+		more := !left.Shadow && (before[r.Name()] || w.was == nil)
 		if !now[r.Name()] && !more || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
 			continue
 		}
@@ -159,7 +151,7 @@ func ruleNames(remaining Remaining) map[string]map[string]bool {
 		if p.Policy.InCEL() {
 			names[p.Policy.Name] = true
 		}
-		out[translationName(p.Source)] = names
+		out[TranslationName(p.Source)] = names
 	}
 	return out
 }
@@ -188,7 +180,7 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	if err != nil {
 		return err
 	}
-	begun := w.knowsNothing()
+	begun := w.was == nil
 	w.was, w.problems, w.longest = ruleNames(remaining), serving.Problems, longestWait(serving.Configurations)
 	if serving, err = w.ownedBy(ctx, serving); err != nil {
 		return err
