@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 // actionOf is what follows when a rule fails: the first override for the namespace,
@@ -67,16 +69,7 @@ func (s *Server) overridden(ctx context.Context, overrides []policy.ActionOverri
 // selected tells whether a selector takes the labels of a namespace. Outside of
 // namespaces there are none.
 func (s *Server) selected(ctx context.Context, sel *policy.Selector, namespace string) (bool, error) {
-	plain := &metav1.LabelSelector{}
-	for _, pair := range sel.MatchLabels {
-		metav1.AddLabelToSelector(plain, pair.Key, pair.Value)
-	}
-	for _, e := range sel.Expressions {
-		plain.MatchExpressions = append(plain.MatchExpressions, metav1.LabelSelectorRequirement{
-			Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
-		})
-	}
-	selector, err := metav1.LabelSelectorAsSelector(plain)
+	selector, err := metav1.LabelSelectorAsSelector(registration.SelectorOf(sel))
 	if err != nil {
 		return false, nil //nolint:nilerr // a selector that cannot be read selects nothing
 	}
@@ -86,11 +79,7 @@ func (s *Server) selected(ctx context.Context, sel *policy.Selector, namespace s
 		if err != nil {
 			return false, fmt.Errorf("failed to get the labels of the namespace: %w", err)
 		}
-		meta, _ := object["metadata"].(map[string]any)
-		values, _ := meta["labels"].(map[string]any)
-		for key, value := range values {
-			set[key], _ = value.(string)
-		}
+		set = (&unstructured.Unstructured{Object: object}).GetLabels()
 	}
 	return selector.Matches(set), nil
 }

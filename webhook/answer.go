@@ -35,7 +35,7 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 			return
 		}
 		policies, known := current.at(r.URL.Path, s.options.Now())
-		if !known && !shared(r.URL.Path) {
+		if !known && !slices.Contains(shared(), r.URL.Path) {
 			http.Error(w, "no policy has this path yet", http.StatusNotFound)
 			return
 		}
@@ -81,14 +81,10 @@ func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	return in, done, nil
 }
 
-// shared tells of the paths that exist whether or not a policy is there: when the
-// last one goes, requests may still come for a while.
-func shared(path string) bool {
-	switch path {
-	case "/validate/fail", "/validate/ignore", "/mutate/fail", "/mutate/ignore", "/mutate/fail/once", "/mutate/ignore/once":
-		return true
-	}
-	return false
+// shared are the paths that exist whether or not a policy is there: when the last one goes,
+// requests may still come for a while.
+func shared() []string {
+	return []string{"/validate/fail", "/validate/ignore", "/mutate/fail", "/mutate/ignore", "/mutate/fail/once", "/mutate/ignore/once"}
 }
 
 func (s *Server) acceptable(r *http.Request) (status int, message string) {
@@ -126,7 +122,8 @@ func (s *Server) timeout(r *http.Request) time.Duration {
 
 // inTurn judges when there is a turn.
 func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedPolicy, r *review, crowd string) (*admissionv1.AdmissionResponse, error) {
-	if len(policies) == 0 || s.excluded(r.user) {
+	excluded := slices.ContainsFunc(r.user.Groups, func(g string) bool { return slices.Contains(s.options.ExcludeGroups, g) })
+	if len(policies) == 0 || excluded { // whom no rule is about
 		return &admissionv1.AdmissionResponse{Allowed: true}, nil
 	}
 	done, err := s.turns.Take(ctx, crowd)
@@ -144,11 +141,6 @@ func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedP
 		ctx = s.options.DryRun(ctx)
 	}
 	return handle(ctx, policies, r, req)
-}
-
-// excluded tells of users whom no rule is about.
-func (s *Server) excluded(u User) bool {
-	return slices.ContainsFunc(u.Groups, func(g string) bool { return slices.Contains(s.options.ExcludeGroups, g) })
 }
 
 func write(w http.ResponseWriter, uid string, response *admissionv1.AdmissionResponse) {

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -73,21 +74,9 @@ type User struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 8 << 20
-	}
-	if o.MaxMemory == 0 {
-		o.MaxMemory = max(16<<20, o.MaxBytes)
-	}
-	if o.Concurrent == 0 {
-		o.Concurrent = 64
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
-	if o.Drain == 0 {
-		o.Drain = 5 * time.Second
-	}
+	o.MaxBytes, o.Concurrent = cmp.Or(o.MaxBytes, 8<<20), cmp.Or(o.Concurrent, 64)
+	o.MaxMemory = cmp.Or(o.MaxMemory, max(16<<20, o.MaxBytes))
+	o.Timeout, o.Drain = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.Drain, 5*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -58,11 +58,20 @@ func (s *Server) Set(set PolicySet) {
 	next := &snapshot{
 		routes: map[string][]routedPolicy{}, policies: map[*policy.Policy]*servedPolicy{}, exceptions: slices.Clone(set.Exceptions),
 	}
-	for _, p := range inOrder(set.Policies) {
+	inOrder := slices.Clone(set.Policies) // by name, so that patches are always made in one order
+	slices.SortStableFunc(inOrder, func(a, b Policy) int {
+		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, p := range inOrder {
 		one := s.serve(p, before, next.exceptions)
 		next.policies[p.Policy] = one
-		for _, path := range paths(p.Policy) {
-			next.routes[path] = append(next.routes[path], routedPolicy{servedPolicy: one})
+		for verb, has := range map[registration.Verb]bool{
+			registration.Validate: registration.Validates(p.Policy), registration.Mutate: registration.Mutates(p.Policy),
+		} {
+			if has {
+				path := registration.RouteOf(p.Policy, verb).Path()
+				next.routes[path] = append(next.routes[path], routedPolicy{servedPolicy: one})
+			}
 		}
 	}
 	if before != nil {
@@ -88,15 +97,6 @@ func (s *Server) Broken(ctx context.Context) map[*policy.Policy]error {
 	return out
 }
 
-// inOrder are policies by name, so that patches are always made in one order.
-func inOrder(policies []Policy) []Policy {
-	policies = slices.Clone(policies)
-	slices.SortStableFunc(policies, func(a, b Policy) int {
-		return cmp.Or(cmp.Compare(a.FullName(), b.FullName()), cmp.Compare(a.Kind, b.Kind))
-	})
-	return policies
-}
-
 // serve makes a policy ready, or takes what there is: an engine reads rules once.
 func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exception) *servedPolicy {
 	var old *servedPolicy
@@ -114,18 +114,6 @@ func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exceptio
 		}
 	}
 	return one
-}
-
-// paths are where a policy's requests come in.
-func paths(p *policy.Policy) []string {
-	var out []string
-	if registration.Validates(p) {
-		out = append(out, registration.RouteOf(p, registration.Validate).Path())
-	}
-	if registration.Mutates(p) {
-		out = append(out, registration.RouteOf(p, registration.Mutate).Path())
-	}
-	return out
 }
 
 // keepPlaces lets policies answer for a while where an earlier form of them did. A

@@ -268,7 +268,8 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	doc := one.Policy.Source
 	if !one.Policy.InCEL() {
 		doc = one.Policy.Only(func(r *policy.Rule) bool {
-			return isServed(r) && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
+			_, more := r.VerifiesMore() // than the webhook, or the work beside it, carries out
+			return !more && slices.ContainsFunc(one.Rules, func(left *policy.Rule) bool { return left.Index == r.Index })
 		})
 	}
 	if doc == nil {
@@ -289,12 +290,6 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	}
 	kept[key] = f.Policies[0]
 	return f.Policies[0], nil
-}
-
-// isServed tells of a rule that the webhook, or the work beside it, carries out.
-func isServed(r *policy.Rule) bool {
-	_, more := r.VerifiesMore()
-	return !more
 }
 
 func (o *fallback) registration(excludeNamespaces []string) registration.Options {

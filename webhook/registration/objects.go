@@ -130,7 +130,7 @@ func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*routeGroup, [
 func (g *routeGroup) webhook(o Options) admissionregistrationv1.ValidatingWebhook {
 	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
 	effects := admissionregistrationv1.SideEffectClassNone
-	if g.Verb == Validate && slices.ContainsFunc(g.policies, Triggers) {
+	if g.Verb == Validate && slices.ContainsFunc(g.policies, func(p *policy.Policy) bool { return p.Admission && p.StartsWork() }) {
 		effects = admissionregistrationv1.SideEffectClassNoneOnDryRun
 	}
 	return admissionregistrationv1.ValidatingWebhook{

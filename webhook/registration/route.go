@@ -183,20 +183,26 @@ func plainSelector(s *policy.Selector) *metav1.LabelSelector {
 	if s == nil || len(s.MatchLabels) == 0 && len(s.Expressions) == 0 {
 		return nil
 	}
+	if slices.ContainsFunc(s.MatchLabels, func(p policy.Pair) bool { return isPattern(p.Key) || isPattern(p.Value) }) {
+		return nil
+	}
+	out := SelectorOf(s)
+	if _, err := metav1.LabelSelectorAsSelector(out); err != nil {
+		return nil // the engine says what is wrong with it
+	}
+	return out
+}
+
+// SelectorOf is a selector in the form of the API server, as it is written.
+func SelectorOf(s *policy.Selector) *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
 	for _, pair := range s.MatchLabels {
-		if isPattern(pair.Key) || isPattern(pair.Value) {
-			return nil
-		}
 		metav1.AddLabelToSelector(out, pair.Key, pair.Value)
 	}
 	for _, e := range s.Expressions {
 		out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
 			Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator), Values: e.Values,
 		})
-	}
-	if _, err := metav1.LabelSelectorAsSelector(out); err != nil {
-		return nil // the engine says what is wrong with it
 	}
 	return out
 }

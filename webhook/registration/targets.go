@@ -109,8 +109,6 @@ func without(list []string, one string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == one })
 }
 
-func hasSubresource(resource string) bool { return strings.Contains(resource, "/") }
-
 // mutated are the targets on which there is something to change: nothing is mutated that
 // goes away.
 func mutated(targets []ruleTarget) (out []ruleTarget) {
@@ -257,7 +255,7 @@ func each(operations []string, t ruleTarget) []ruleTarget {
 // possible are the operations that there are on a resource: only what is below one
 // is connected to, and ephemeral containers are not.
 func possible(resource string, operations []string) []string {
-	if hasSubresource(resource) && resource != "pods/ephemeralcontainers" {
+	if strings.Contains(resource, "/") && resource != "pods/ephemeralcontainers" {
 		return operations
 	}
 	return without(operations, "CONNECT")
@@ -309,11 +307,6 @@ func Mutates(p *policy.Policy) bool {
 		return false
 	}
 	return p.Admission && (p.ImagePolicy() != nil && p.PinsImages() || p.Mutating != nil && !p.Mutating.ChangesOthers() || slices.ContainsFunc(p.Rules, mutates))
-}
-
-// Triggers tells whether a policy has rules that start work elsewhere.
-func Triggers(p *policy.Policy) bool {
-	return p.Admission && p.StartsWork()
 }
 
 func validates(r *policy.Rule) bool {

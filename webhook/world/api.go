@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -142,10 +141,6 @@ func (p apiPath) path(namespace, name string) string {
 	return path
 }
 
-func namespaceResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-}
-
 // object is what a path has.
 func (w *World) object(ctx context.Context, path string) (map[string]any, error) {
 	answer, err := w.API(ctx, path, nil)
@@ -170,11 +165,6 @@ func (e *statusError) Error() string { return e.message }
 // Is tells that what is asked for does not exist.
 func (e *statusError) Is(target error) bool {
 	return target == interp.ErrNotFound && e.code == http.StatusNotFound
-}
-
-func isNotFound(err error) bool {
-	var e *statusError
-	return errors.As(err, &e) && e.code == http.StatusNotFound
 }
 
 // ask asks the API server itself.

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/dynamic"
@@ -51,16 +53,6 @@ type Options struct {
 	Formats func(group, version, kind string, field []string) interp.Format
 }
 
-func (o Options) withDefaults() Options {
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 2 << 20
-	}
-	return o
-}
-
 // A World is the cluster and what is around it. It is safe for concurrent use once
 // Run was called.
 type World struct {
@@ -96,7 +88,8 @@ func (w *World) Format(group, version, kind string, field []string) interp.Forma
 
 // New makes a world. Nothing is asked before Run.
 func New(config *rest.Config, o Options) (*World, error) {
-	w := &World{options: o.withDefaults()}
+	o.Timeout, o.MaxBytes = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.MaxBytes, 2<<20)
+	w := &World{options: o}
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // those who wait for an answer are users
 	base, _, err := rest.DefaultServerUrlFor(config)
@@ -134,7 +127,7 @@ func (w *World) Run(ctx context.Context) error {
 	if err := w.served.Refresh(); err != nil {
 		return fmt.Errorf("asking what the cluster serves: %w", err)
 	}
-	w.namespaces = w.watches.start(ctx, apiPath{resource: namespaceResource()})
+	w.namespaces = w.watches.start(ctx, apiPath{resource: corev1.SchemeGroupVersion.WithResource("namespaces")})
 	w.watches.begin(ctx)
 	w.roles.start(ctx)
 	go w.served.run(ctx)
@@ -181,7 +174,7 @@ func (w *World) Params(
 	}
 	if name != "" {
 		object, err := w.object(ctx, at.path(namespace, name))
-		if isNotFound(err) {
+		if errors.Is(err, interp.ErrNotFound) {
 			return nil, nil
 		}
 		return []map[string]any{object}, err
