@@ -40,7 +40,10 @@ func (c Snapshot) natives() (all []*nativePolicy, lost []report.NativeStatus) {
 	})
 	for _, b := range bindings {
 		if n := byName[b.Spec.PolicyName]; n != nil {
-			n.bind(b, c)
+			n.bindings = append(n.bindings, c.binding(b, n.Spec.ParamKind))
+			if t := lastWrite(b); t.After(n.changed) {
+				n.changed = t
+			}
 			continue
 		}
 		lost = append(lost, report.NativeStatus{
@@ -83,13 +86,6 @@ func originOf(m vap.TranslatedMember) string {
 		return m.Origin
 	}
 	return m.Rule
-}
-
-func (n *nativePolicy) bind(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding, c Snapshot) {
-	n.bindings = append(n.bindings, c.binding(b, n.Spec.ParamKind))
-	if t := lastWrite(b); t.After(n.changed) {
-		n.changed = t
-	}
 }
 
 // canary tells of the controller's own policy, by which it sees whether API servers

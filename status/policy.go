@@ -11,7 +11,6 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
-	"github.com/kvap/kvap/vap"
 )
 
 // settled is after how long an API server judges by what was written: it takes up
@@ -119,18 +118,13 @@ func (s *listedPolicy) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 // ownWarnings are the warnings about the validations of this member.
 func (c claim) ownWarnings(rule string) []report.TypeWarning {
 	var out []report.TypeWarning
+	own := c.translation.Members[c.member]
 	for _, w := range c.warnings {
-		if m, _, _, ok := c.translation.Of(w.FieldRef); ok && c.isOf(m) && w.Rule == rule {
+		if m, _, _, ok := c.translation.Of(w.FieldRef); ok && m.Policy == own.Policy && m.Rule == own.Rule && w.Rule == rule {
 			out = append(out, w)
 		}
 	}
 	return out
-}
-
-// isOf tells that the claim is about a member.
-func (c claim) isOf(m vap.TranslatedMember) bool {
-	own := c.translation.Members[c.member]
-	return m.Policy == own.Policy && m.Rule == own.Rule
 }
 
 // enforcedRule tells whether a rule is enforced: by the API server as the objects
@@ -206,10 +200,7 @@ func (c Snapshot) cleanups() (out []report.PolicyStatus) {
 		if t.Status.Cleanup == nil || !c.Filter.matches(ref.Name, ref.Namespace, t.Labels) {
 			continue
 		}
-		p := report.PolicyStatus{Name: ref.Name, Namespace: ref.Namespace, Kind: ref.Kind, Group: ref.Group, Mode: t.Status.Mode}
-		if !t.CreationTimestamp.IsZero() {
-			p.Created = t.CreationTimestamp.UTC().Format(time.RFC3339)
-		}
+		p := report.PolicyStatus{Name: ref.Name, Namespace: ref.Namespace, Kind: ref.Kind, Group: ref.Group, Mode: t.Status.Mode, Created: stamp(t.CreationTimestamp.Time)}
 		for _, one := range t.Status.Conditions {
 			p.Conditions = append(p.Conditions, report.Condition{Type: one.Type, Status: string(one.Status), Reason: one.Reason, Message: one.Message + runs(t.Status.Cleanup)})
 		}

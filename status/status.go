@@ -64,12 +64,12 @@ func Of(c Snapshot) report.Status {
 	}
 	out.Policies = append(out.Policies, c.cleanups()...)
 	for _, n := range natives {
-		if len(n.translation.Members) == 0 && !n.canary() && c.Filter.native(n) {
+		if len(n.translation.Members) == 0 && !n.canary() && c.Filter.matches(n.Name, "", n.Labels) {
 			out.Unmanaged = append(out.Unmanaged, n.unmanaged())
 		}
 	}
 	for _, n := range lost {
-		if c.Filter.lost(n) {
+		if c.Filter.matches(n.Name, "", nil) {
 			out.Unmanaged = append(out.Unmanaged, n)
 		}
 	}
@@ -104,8 +104,3 @@ func (f Filter) policy(s *listedPolicy) bool {
 	}
 	return slices.ContainsFunc(s.claims, func(c claim) bool { return f.matches(name, namespace, c.Labels) })
 }
-
-func (f Filter) native(n *nativePolicy) bool { return f.matches(n.Name, "", n.Labels) }
-
-// lost tells of a name that only bindings know, which has no labels.
-func (f Filter) lost(n report.NativeStatus) bool { return f.matches(n.Name, "", nil) }

@@ -34,7 +34,7 @@ type judged struct {
 func (e *Evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error]) error {
 	batch := make([]judged, 0, batchSize)
 	flush := func() error {
-		e.judgeBatch(ctx, batch)
+		cores.Each(len(batch), func(i int) { e.one(ctx, &batch[i]) })
 		for _, j := range batch {
 			if err := e.note(j); err != nil {
 				return err
@@ -59,11 +59,6 @@ func (e *Evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error
 	return flush()
 }
 
-// judgeBatch judges on every core.
-func (e *Evaluation) judgeBatch(ctx context.Context, batch []judged) {
-	cores.Each(len(batch), func(i int) { e.one(ctx, &batch[i]) })
-}
-
 func (e *Evaluation) one(ctx context.Context, j *judged) {
 	id, request, found := j.question.read()
 	j.id, j.found, j.unread = id, found, request == nil
@@ -86,11 +81,6 @@ func (e *Evaluation) one(ctx context.Context, j *judged) {
 	j.mutation = e.judges.Mutate(ctx, request, j.opinions)
 }
 
-// unmatched tells that no rule says anything.
-func (j judged) unmatched() bool {
-	return !slices.ContainsFunc(j.opinions, func(o judge.Opinion) bool { return !silent(o) })
-}
-
 // silent tells that a rule says nothing of a request.
 func silent(o judge.Opinion) bool { return o.Native == apiserver.NoMatch && o.Status == interp.None }
 
@@ -101,7 +91,7 @@ func (e *Evaluation) note(j judged) error {
 	if j.unread {
 		e.totals.unread++
 	}
-	if !j.unread && j.unmatched() {
+	if !j.unread && !slices.ContainsFunc(j.opinions, func(o judge.Opinion) bool { return !silent(o) }) {
 		e.totals.unmatched++
 	}
 	violated := false

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -121,14 +120,9 @@ func answerOf(j judged) jsonAnswer {
 }
 
 func (l *jsonLines) write(j judged) error {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
+	e := json.NewEncoder(l.w)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(answerOf(j)); err != nil {
-		return err
-	}
-	_, err := l.w.Write(text.Bytes())
-	return err
+	return e.Encode(answerOf(j))
 }
 
 func (l *jsonLines) finish(totals) error { return l.w.Flush() }
