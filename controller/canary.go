@@ -17,6 +17,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -164,17 +165,15 @@ func warns(ctx context.Context, server *rest.Config, namespace, word string) err
 	heard := &listener{word: word}
 	server = rest.CopyConfig(server)
 	server.WarningHandler, server.WarningHandlerWithContext = heard, nil
-	scheme, err := newScheme()
+	asking, err := dynamic.NewForConfig(server)
 	if err != nil {
 		return err
 	}
-	asking, err := client.New(server, client.Options{Scheme: scheme, Mapper: canaryMapper()})
-	if err != nil {
-		return err
-	}
+	params := unstructuredOf(v1alpha1.GroupVersion().WithKind("Params"))
+	params.SetName(word)
 	for {
 		// Whatever comes of the request: all validating policies are asked.
-		err := asking.Create(ctx, &v1alpha1.Params{ObjectMeta: metav1.ObjectMeta{Name: word, Namespace: namespace}}, client.DryRunAll)
+		_, err := asking.Resource(v1alpha1.GroupVersion().WithResource("params")).Namespace(namespace).Create(ctx, params, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if heard.yes.Load() {
 			return nil
 		}

@@ -170,7 +170,7 @@ func (r *reconciler) unheard() map[apischema.GroupKind]error {
 // step 7 waits for requests that are on their way.
 func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult, params paramResult) (out *passResult, again bool, onTheWay time.Duration, err error) {
 	remaining := Remaining{
-		Policies: remainingOf(in.sources, c.rules), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
+		Policies: remainingOf(in.sources, c.rules, func(_ RemainingPolicy, r *compile.Rule) bool { return isLeft(r) }), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
 	}
 	wanted := wantedPolicies(c.all(), params.waiting.objects)
 	r.step(StepWiden)
@@ -301,15 +301,4 @@ func (r *reconciler) next(in policyList, again bool, late, onTheWay time.Duratio
 		}
 	}
 	return reconcile.Result{RequeueAfter: wait}
-}
-
-// leftRules are the rules of a policy that remain, by name as written.
-func leftRules(rules []*compile.Rule) map[string]bool {
-	out := map[string]bool{}
-	for _, r := range rules {
-		if isLeft(r) {
-			out[r.Name()] = true
-		}
-	}
-	return out
 }

@@ -11,7 +11,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -184,13 +183,4 @@ func (r *reconciler) ready(*http.Request) error {
 		return *why
 	}
 	return errors.New("the policies are not read yet")
-}
-
-// canaryMapper knows the one kind that the canary asks for, so that nothing has to be
-// looked up.
-func canaryMapper() meta.RESTMapper {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	gv := v1alpha1.GroupVersion()
-	mapper.AddSpecific(gv.WithKind("Params"), gv.WithResource("params"), gv.WithResource("params"), meta.RESTScopeNamespace)
-	return mapper
 }

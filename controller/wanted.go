@@ -149,18 +149,16 @@ func rulesOf(p client.Object) []string {
 	return out
 }
 
-// remainingOf are the rules that have no native form, of policies that are enforced or
-// in shadow.
-func remainingOf(sources []*policySource, rules map[*policy.Policy][]*compile.Rule) []RemainingPolicy {
-	var out []RemainingPolicy
+// remainingOf are the policies that are enforced or in shadow, each with the rules that are
+// served of it.
+func remainingOf(
+	sources []*policySource, rules map[*policy.Policy][]*compile.Rule, served func(RemainingPolicy, *compile.Rule) bool,
+) (out []RemainingPolicy) {
 	for _, s := range sources {
 		left, ok := s.remaining()
-		if !ok {
-			continue
-		}
 		some := false
 		for _, r := range rules[s.policy] {
-			if !isLeft(r) {
+			if !ok || r.Policy.Invalid || r.Source != nil && r.Source.Invalid || !served(left, r) {
 				continue
 			}
 			some = true

@@ -87,38 +87,14 @@ func (w *webhooks) widen(ctx context.Context, remaining Remaining, sources []*po
 	return w.settle(ctx)
 }
 
-// wideOf is what remains, with all that has to be served beside it.
+// wideOf is what remains, with all that has to be served beside it while the rest is handed
+// over. Who does not know what was served before serves every rule that a webhook could have
+// served. What is in shadow is not handed over.
 func (w *webhooks) wideOf(wide Remaining, sources []*policySource, rules map[*policy.Policy][]*compile.Rule) Remaining {
-	wide.Policies = nil
-	for _, s := range sources {
-		left, ok := s.remaining()
-		if !ok {
-			continue
-		}
-		if left, ok = w.wide(left, rules[s.policy]); ok {
-			wide.Policies = append(wide.Policies, left)
-		}
-	}
+	wide.Policies = remainingOf(sources, rules, func(left RemainingPolicy, r *compile.Rule) bool {
+		return isLeft(r) || !left.Shadow && (w.was == nil || w.was[TranslationName(left.Source)][r.Name()])
+	})
 	return wide
-}
-
-// wide is what to serve of a policy while the rest of it is handed over. Who does not
-// know what was served before serves every rule that a webhook could have served. What is
-// in shadow is not handed over.
-func (w *webhooks) wide(left RemainingPolicy, rules []*compile.Rule) (RemainingPolicy, bool) {
-	now, before := leftRules(rules), w.was[TranslationName(left.Source)]
-	some := false
-	for _, r := range rules {
-		more := !left.Shadow && (before[r.Name()] || w.was == nil)
-		if !now[r.Name()] && !more || r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
-			continue
-		}
-		some = true
-		if r.Source != nil {
-			left.Rules = append(left.Rules, r.Source)
-		}
-	}
-	return left, some
 }
 
 // onTheWay is how much longer requests may come to the webhook that went past the native
