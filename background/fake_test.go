@@ -244,6 +244,7 @@ func start(t *testing.T, policies string, objects ...string) *bench {
 	}
 	b.Worker = New(Options{
 		Cluster: b.cluster, Requests: b.requests, World: &fakeWorld{Offline: &interp.Offline{Plural: pluralOf}, cluster: b.cluster}, Now: func() time.Time { return b.now },
+		Records: &memoryStore{}, Kinds: noKinds, Resources: noKinds,
 		Tell: func(n Notice) { b.told = append(b.told, n) },
 	})
 	b.Set(setOf(t, policies))
@@ -349,4 +350,18 @@ func requestWith(old map[string]any) *interp.Request {
 // doRequest carries a GenerateRequest out.
 func (b *bench) doRequest(ctx context.Context, name string) time.Duration {
 	return requestTask(name).do(ctx, b.Worker)
+}
+
+func noKinds(string, string, string) []ObjectKind { return nil }
+
+// memoryStore is a RecordStore that ends with the process.
+type memoryStore struct{ all []RuleRecord }
+
+// Load implements RecordStore.
+func (m *memoryStore) Load(context.Context) ([]RuleRecord, error) { return m.all, nil }
+
+// Save implements RecordStore.
+func (m *memoryStore) Save(_ context.Context, all []RuleRecord) error {
+	m.all = all
+	return nil
 }

@@ -44,18 +44,6 @@ type RecordStore interface {
 	Save(ctx context.Context, all []RuleRecord) error
 }
 
-// memoryStore is a RecordStore that ends with the process.
-type memoryStore struct{ all []RuleRecord }
-
-// Load implements RecordStore.
-func (m *memoryStore) Load(context.Context) ([]RuleRecord, error) { return m.all, nil }
-
-// Save implements RecordStore.
-func (m *memoryStore) Save(_ context.Context, all []RuleRecord) error {
-	m.all = all
-	return nil
-}
-
 // policy is the policy of a record, as far as its name goes.
 func (d RuleRecord) policy() *policy.Policy {
 	return &policy.Policy{Kind: d.Policy.Kind, Namespace: d.Policy.Namespace, Name: d.Policy.Name}

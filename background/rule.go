@@ -309,7 +309,7 @@ func (w *Worker) prepare(set PolicySet, before *policySnapshot) *policySnapshot 
 		if same && before.policies[key] != nil && before.policies[key].Policy == p {
 			next.policies[key] = before.policies[key]
 		} else {
-			engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, w.options.Limits)
+			engine := interp.New([]*policy.Policy{p.Policy}, next.exceptions, w.options.World, interp.Limits{})
 			next.policies[key] = &preparedPolicy{Policy: p, key: key, engine: engine, rules: preparedRules(p.Policy)}
 			for _, r := range next.policies[key].rules {
 				r.policy = next.policies[key]

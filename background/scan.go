@@ -60,7 +60,7 @@ func (w *Worker) eachMatched(ctx context.Context, r *preparedRule, from scanCurs
 			at = from
 		}
 		for more := true; more; more = at.from != "" {
-			if w.queue.Len() >= w.options.Waiting {
+			if w.queue.Len() >= w.room {
 				return at, errors.Join(failures...)
 			}
 			page, following, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, r.policy.scope(), labels.Everything(), at.from)

@@ -16,7 +16,7 @@ func TestPages(t *testing.T) {
 	}
 	b := start(t, copies, append(there, source)...)
 	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
-	b.options.Waiting = 3
+	b.room = 3
 	b.begin()
 	most, from := 0, []scanCursor{{}}
 	for range 100 {

@@ -1,7 +1,6 @@
 package background
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -15,17 +14,16 @@ import (
 	"github.com/kvap/kvap/interp"
 )
 
-// Options say what to work with. Cluster, Requests and World must be there; other
-// zero fields have their defaults.
+// Options say what to work with. All must be there but Watcher, User and Now.
 type Options struct {
 	Cluster  Cluster
 	Requests Requests
-	// Records keep what rules make; by default they end with the process.
+	// Records keep what rules make.
 	Records RecordStore
 	// World is what rules look things up in.
 	World interp.World
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
-	// version each unless the pattern names more; nil knows of none.
+	// version each unless the pattern names more.
 	Kinds func(group, version, kind string) []ObjectKind
 	// Resources is Kinds by the name of a resource, which is not a pattern.
 	Resources func(group, version, resource string) []ObjectKind
@@ -33,44 +31,23 @@ type Options struct {
 	Watcher Watcher
 	// User is whom the program is to the API server; empty where that is not known.
 	User string
-	// Limits bound what a rule may take for one trigger.
-	Limits interp.Limits
 	// Tell takes what users should know.
 	Tell func(Notice)
-	Now  func() time.Time
-	// Workers is how many pieces of work are done at once; 4.
-	Workers int
-	// Waiting is how much work for objects that are there may wait before more of them
-	// are looked at; 5000.
-	Waiting int
-	// Timeout is how long one may take, and ScanTimeout how long all objects of a rule
-	// may; 30 s and 5 min.
-	Timeout, ScanTimeout time.Duration
-	// Every is after how long everything is looked at again; 1 h.
-	Every time.Duration
+	// Now is the clock; that of the machine by default.
+	Now func() time.Time
 }
 
-func (o Options) withDefaults() Options {
-	if o.Tell == nil {
-		o.Tell = func(Notice) {}
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	o.Workers, o.Waiting = cmp.Or(o.Workers, 4), cmp.Or(o.Waiting, 5000)
-	o.Timeout, o.ScanTimeout, o.Every = cmp.Or(o.Timeout, 30*time.Second), cmp.Or(o.ScanTimeout, 5*time.Minute), cmp.Or(o.Every, time.Hour)
-	if o.Records == nil {
-		o.Records = &memoryStore{}
-	}
-	none := func(string, string, string) []ObjectKind { return nil }
-	if o.Kinds == nil {
-		o.Kinds = none
-	}
-	if o.Resources == nil {
-		o.Resources = none
-	}
-	return o
-}
+const (
+	workers = 4 // pieces of work that are done at once
+	// maxQueued is how much work for objects that are there may wait before more of them are
+	// looked at.
+	maxQueued = 5000
+	// workTimeout is how long a piece of work may take, and scanTimeout how long all objects of
+	// a rule may.
+	workTimeout, scanTimeout = 30 * time.Second, 5 * time.Minute
+	// scanInterval is after how long everything is looked at again.
+	scanInterval = time.Hour
+)
 
 // A Worker carries work out, one piece after another for each rule and trigger.
 type Worker struct {
@@ -84,6 +61,7 @@ type Worker struct {
 	current  atomic.Pointer[policySnapshot]
 	begun    chan struct{} // is closed by the first Set
 	running  bool          // this process is the one that works
+	room     int           // maxQueued
 
 	mu              sync.Mutex
 	busy            map[string]bool          // what is being worked at, by what
@@ -99,11 +77,13 @@ type Worker struct {
 
 // New makes a worker that has no policies yet and does nothing.
 func New(o Options) *Worker {
-	o = o.withDefaults()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Worker{
 		options: o, queue: workqueue.NewTypedDelayingQueue[task](), backoff: newRepairBackoff(o.Now), begun: make(chan struct{}),
 		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unwatched: map[Watched]bool{},
-		failedRequests: map[string]failedRequest{},
+		failedRequests: map[string]failedRequest{}, room: maxQueued,
 	}
 }
 
@@ -176,7 +156,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	w.begin()
 	var group sync.WaitGroup
-	for range w.options.Workers {
+	for range workers {
 		group.Go(func() {
 			for w.next(ctx) {
 			}
@@ -185,7 +165,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-time.After(w.options.Every):
+		case <-time.After(scanInterval):
 			w.backoff.forget()
 			for _, p := range w.current.Load().policies {
 				w.scanAll(p, true)
@@ -218,9 +198,9 @@ func (w *Worker) next(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	timeout := w.options.Timeout
+	timeout := workTimeout
 	if _, scans := t.(scanTask); scans {
-		timeout = w.options.ScanTimeout
+		timeout = scanTimeout
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

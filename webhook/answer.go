@@ -115,7 +115,7 @@ func statusOf(err error) int {
 func (s *Server) timeout(r *http.Request) time.Duration {
 	d, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || d <= 0 || d > 30*time.Second {
-		return s.options.Timeout
+		return judgeTimeout
 	}
 	return d - d/20
 }

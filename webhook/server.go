@@ -27,8 +27,6 @@ import (
 type Options struct {
 	// World is what rules look things up in.
 	World interp.World
-	// Limits bound the judging of one request.
-	Limits interp.Limits
 	// Roles are what is bound to a user, as namespace:name, and the cluster roles;
 	// nil knows of none.
 	Roles func(ctx context.Context, user User, namespace string) (roles, clusterRoles []string, err error)
@@ -55,16 +53,12 @@ type Options struct {
 	// what was not judged.
 	Record func(Record)
 
-	MaxBytes   int64         // of a review; 8 MiB: two objects, and what is around them
-	MaxMemory  int64         // of all reviews that are read or judged; 16 MiB
-	Concurrent int           // how many are judged at once; 64
-	Timeout    time.Duration // of judging, where the request names none; 10 s
+	MaxBytes  int64 // of a review; 8 MiB: two objects, and what is around them
+	MaxMemory int64 // of all reviews that are read or judged; 16 MiB
 	// Drain is how long the server goes on after it says that it is not ready, so
 	// that no new connections come; 5 s.
 	Drain time.Duration
 	Now   func() time.Time
-	// ErrorLog hears of connections that failed; nil for nobody.
-	ErrorLog *log.Logger
 }
 
 // A User is who sends a request.
@@ -74,9 +68,8 @@ type User struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.MaxBytes, o.Concurrent = cmp.Or(o.MaxBytes, 8<<20), cmp.Or(o.Concurrent, 64)
+	o.MaxBytes, o.Drain = cmp.Or(o.MaxBytes, 8<<20), cmp.Or(o.Drain, 5*time.Second)
 	o.MaxMemory = cmp.Or(o.MaxMemory, max(16<<20, o.MaxBytes))
-	o.Timeout, o.Drain = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.Drain, 5*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -85,9 +78,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Record == nil {
 		o.Record = func(Record) {}
-	}
-	if o.ErrorLog == nil {
-		o.ErrorLog = log.New(io.Discard, "", 0)
 	}
 	return o
 }
@@ -110,8 +100,13 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: turns.New(int64(o.Concurrent), int64(max(1, o.Concurrent/2))), memory: semaphore.NewWeighted(o.MaxMemory)}
+	return &Server{options: o, turns: turns.New(maxJudged, maxJudged/2), memory: semaphore.NewWeighted(o.MaxMemory)}
 }
+
+const (
+	maxJudged    = 64               // requests that are judged at once
+	judgeTimeout = 10 * time.Second // where a request names none
+)
 
 // errBusy is a request that got no turn in its time.
 var errBusy = errors.New("too many requests are being judged")
@@ -162,7 +157,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: 2 * bodyTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, ErrorLog: s.options.ErrorLog,
+		MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0), // of connections that failed
 		TLSConfig: s.tlsConfig(),
 	}
 	ended := make(chan error, 1)

@@ -107,7 +107,7 @@ func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exceptio
 		return &servedPolicy{p, old.engine, old.rules}
 	}
 	one := &servedPolicy{Policy: p, rules: map[string]*policy.Rule{}}
-	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, s.options.Limits)
+	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, interp.Limits{})
 	for _, r := range policy.Expand(p.Policy) {
 		if _, taken := one.rules[r.Name]; !taken {
 			one.rules[r.Name] = r

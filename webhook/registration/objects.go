@@ -26,8 +26,6 @@ type Options struct {
 	ExcludeNamespaces []string
 	// ExcludeGroups are groups whose users no rule is about.
 	ExcludeGroups []string
-	// Labels and Annotations are put on the objects.
-	Labels, Annotations map[string]string
 }
 
 // Name is that of both objects.
@@ -61,11 +59,11 @@ type routeGroup struct {
 func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configurations, []Problem) {
 	var out Configurations
 	var problems []Problem
-	meta := metav1.ObjectMeta{Name: Name, Labels: maps.Clone(o.Labels), Annotations: maps.Clone(o.Annotations)}
+	meta := metav1.ObjectMeta{Name: Name}
 	validate, found := groups(policies, Validate, kinds)
 	problems = append(problems, found...)
 	if len(validate) > 0 {
-		out.Validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: *meta.DeepCopy()}
+		out.Validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
 		for _, g := range validate {
 			out.Validating.Webhooks = append(out.Validating.Webhooks, g.webhook(o))
 		}
@@ -73,7 +71,7 @@ func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configuration
 	mutate, found := groups(policies, Mutate, kinds)
 	problems = append(problems, found...)
 	if len(mutate) > 0 {
-		out.Mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: *meta.DeepCopy()}
+		out.Mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}
 		for _, g := range mutate {
 			again := admissionregistrationv1.IfNeededReinvocationPolicy
 			if g.Once {

@@ -46,7 +46,6 @@ func options() Options {
 	return Options{
 		Service: &admissionregistrationv1.ServiceReference{Namespace: "kvap", Name: "kvap-webhook"}, Bundle: []byte("bundle"),
 		ExcludeNamespaces: []string{"kube-public"}, ExcludeGroups: []string{"system:nodes"},
-		Labels: map[string]string{"app.kubernetes.io/managed-by": "kvap"},
 	}
 }
 
