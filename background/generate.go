@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
@@ -17,21 +19,7 @@ import (
 )
 
 // generate does the work of a generate rule.
-func (w *Worker) generate(ctx context.Context, j job) workResult {
-	t, err := w.find(ctx, j)
-	if err != nil {
-		return failed(explained(err))
-	}
-	if t.why != "" {
-		return w.dismissed(j, t)
-	}
-	if t.ending && !j.remove && j.rule.goesWithTrigger() {
-		return skipped("the object is on its way out")
-	}
-	request, err := requestFor(j.request, t.object)
-	if err != nil {
-		return failed(err)
-	}
+func (w *Worker) generate(ctx context.Context, j job, t foundTrigger, request *interp.Request) workResult {
 	switch {
 	case j.remove && !j.rule.keepsInStep():
 		return skipped("the rule does not keep its objects in step")
@@ -118,12 +106,12 @@ func sourceOf(j job, target *interp.Generated) sourceTask {
 // put makes an object, or puts it in the place of another, and looks again where
 // somebody else writes at the same time.
 func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
-	for try := 0; ; try++ {
+	taken := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+	err = retry.OnError(wait.Backoff{Steps: conflicts + 1}, taken, func() error {
 		written, err = w.putOnce(ctx, j, target)
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) || try == conflicts {
-			return written, err
-		}
-	}
+		return err
+	})
+	return written, err
 }
 
 // putOnce makes an object, or puts it in the place of another where the rule keeps it

@@ -24,23 +24,7 @@ const conflicts = 3
 // mutateExisting does the work of a rule that changes existing objects. What fails for
 // one keeps no other. An object that was changed is not changed again when the work is
 // tried again: a patch may come to something else the second time.
-func (w *Worker) mutateExisting(ctx context.Context, j job) workResult {
-	t, err := w.find(ctx, j)
-	switch {
-	case err != nil:
-		return failed(explained(err))
-	case t.why != "":
-		return w.dismissed(j, t)
-	case j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User &&
-		j.age < w.backoff.wait(triggerTask{j.rule.id(), j.trigger}):
-		// The program answers itself. It does so only where the rule says skipBackgroundRequests:
-		// false, and later each time, for it might not end.
-		return failed(errEarly)
-	}
-	request, err := requestFor(j.request, t.object)
-	if err != nil {
-		return failed(err)
-	}
+func (w *Worker) mutateExisting(ctx context.Context, j job, t foundTrigger, request *interp.Request) workResult {
 	if t.gone { // it is the old object of its request
 		delete(request.Admission, "object")
 	}

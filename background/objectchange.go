@@ -147,10 +147,6 @@ type repairs struct {
 	last  time.Time
 }
 
-func newRepairBackoff(now func() time.Time) *repairBackoff {
-	return &repairBackoff{now: now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[triggerTask]repairs{}}
-}
-
 // wrote remembers a version of an object.
 func (p *repairBackoff) wrote(at v1alpha1.ObjectReference, version string) {
 	p.mu.Lock()

@@ -131,10 +131,6 @@ func (r *preparedRule) makesObjects() bool { return !r.changes && !r.invalid }
 // keepsInStep tells of one that looks after what it has made.
 func (r *preparedRule) keepsInStep() bool { return r.makesObjects() && r.synchronize }
 
-// goesWithTrigger tells of a rule whose objects are removed with their trigger. What it
-// made while finalizers hold that would be left: it is asked about no other deletion.
-func (r *preparedRule) goesWithTrigger() bool { return r.keepsInStep() && !r.makesOfDeleted }
-
 // namesKind tells that a rule may be about an object, as far as its kind says. Whoever
 // writes labels says of what kind a trigger is; looking for what the rule is not about would
 // be work for nothing.

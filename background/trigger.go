@@ -22,15 +22,6 @@ type foundTrigger struct {
 	forged bool   // the API server did not send the request
 }
 
-// dismissed is what becomes of a job that has nothing to do. A request that the API
-// server did not send is told.
-func (w *Worker) dismissed(j job, t foundTrigger) workResult {
-	if t.forged {
-		w.options.Tell(Notice{Policy: j.rule.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule.name, j.trigger, t.why)})
-	}
-	return skipped(t.why)
-}
-
 // find reads the trigger as the request has left it.
 func (w *Worker) find(ctx context.Context, j job) (foundTrigger, error) {
 	var object, old map[string]any

@@ -81,9 +81,10 @@ func New(o Options) *Worker {
 		o.Now = time.Now
 	}
 	return &Worker{
-		options: o, queue: workqueue.NewTypedDelayingQueue[task](), backoff: newRepairBackoff(o.Now), begun: make(chan struct{}),
+		options: o, queue: workqueue.NewTypedDelayingQueue[task](), begun: make(chan struct{}),
 		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unwatched: map[Watched]bool{},
 		failedRequests: map[string]failedRequest{}, room: maxQueued,
+		backoff: &repairBackoff{now: o.Now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[triggerTask]repairs{}},
 	}
 }
 
@@ -252,10 +253,33 @@ type job struct {
 
 // work does what the rule of a job is for.
 func (w *Worker) work(ctx context.Context, j job) workResult {
-	if j.rule.changes {
-		return w.mutateExisting(ctx, j)
+	t, err := w.find(ctx, j)
+	switch {
+	case err != nil:
+		return failed(explained(err))
+	case t.why != "":
+		if t.forged { // the API server did not send the request, which is told
+			w.options.Tell(Notice{Policy: j.rule.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule.name, j.trigger, t.why)})
+		}
+		return skipped(t.why)
+	case t.ending && !j.remove && j.rule.keepsInStep() && !j.rule.makesOfDeleted:
+		// Its objects are removed with it. What the rule makes while finalizers hold it would be
+		// left: it is asked about no other deletion.
+		return skipped("the object is on its way out")
+	case j.rule.changes && j.request != nil && w.options.User != "" && j.request.UserInfo.Username == w.options.User &&
+		j.age < w.backoff.wait(triggerTask{j.rule.id(), j.trigger}):
+		// The program answers itself. It does so only where the rule says skipBackgroundRequests:
+		// false, and later each time, for it might not end.
+		return failed(errEarly)
 	}
-	return w.generate(ctx, j)
+	request, err := requestFor(j.request, t.object)
+	switch {
+	case err != nil:
+		return failed(err)
+	case j.rule.changes:
+		return w.mutateExisting(ctx, j, t, request)
+	}
+	return w.generate(ctx, j, t, request)
 }
 
 // A workResult is what became of a job.
