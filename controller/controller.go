@@ -24,6 +24,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/vap"
 )
@@ -100,8 +101,13 @@ func setUp(m manager.Manager, config *rest.Config, options Options, debouncer *d
 	if err != nil {
 		return err
 	}
-	if p.reports.scanner, err = newScanner(config, options, m.GetLogger()); err != nil {
-		return err
+	if options.Reports != "" {
+		p.reports.scanner, err = scan.New(config, scan.Options{
+			Report: report.ObjectOptions{Group: options.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
+		}, m.GetLogger().WithName("scan"))
+		if err != nil {
+			return err
+		}
 	}
 	p.reports.world = options.World
 	run := p.lead

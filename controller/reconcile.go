@@ -96,7 +96,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	}
 	r.metrics.compile.Observe(r.now().Sub(begun).Seconds())
 	r.reports.scan(in, compiled.result, schemas)
-	compiled, params, err := r.resolve(ctx, compiled, before.configMaps())
+	compiled, params, err := r.resolve(ctx, compiled, before.configMaps(nil))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -188,7 +188,7 @@ func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult
 	seen := r.canary.result(ctx, done.live)
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again { // all native policies are seen as they are wanted
-		if err := r.params.clean(ctx, params.refs, done.live.without(wanted).configMaps(), params.found); err != nil {
+		if err := r.params.clean(ctx, params.refs, done.live.configMaps(wanted), params.found); err != nil {
 			params.params = err
 		}
 		if fallback == nil {

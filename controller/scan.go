@@ -5,11 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
-
 	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/schema"
 )
@@ -21,17 +17,6 @@ const (
 	scanSettle = 2 * time.Second
 	maxResults = 50
 )
-
-// newScanner is what scans the objects that are there; nil where nobody asks for
-// reports.
-func newScanner(config *rest.Config, o Options, log logr.Logger) (*scan.Scanner, error) {
-	if o.Reports == "" {
-		return nil, nil
-	}
-	return scan.New(config, scan.Options{
-		Report: report.ObjectOptions{Group: o.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
-	}, log.WithName("scan"))
-}
 
 // reports has the scanner know the policies that count.
 type reports struct {

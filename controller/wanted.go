@@ -110,26 +110,15 @@ func configMapOf(p, b client.Object) (configMapRef, bool) {
 	return configMapRef{ref.Namespace, ref.Name}, true
 }
 
-// configMaps are the ConfigMaps behind the params of what the controller made.
-func (l clusterState) configMaps() []configMapRef {
+// configMaps are the ConfigMaps behind the params of what the controller made, but for what
+// belongs to policies that are wanted.
+func (l clusterState) configMaps(wanted map[string]*wantedPolicy) []configMapRef {
 	var out []configMapRef
 	for _, b := range l.bindings {
-		if p := l.policies[boundTo(b)]; p != nil && isOurs(p) && isOurs(b) {
+		if p := l.policies[boundTo(b)]; p != nil && wanted[boundTo(b)] == nil && isOurs(p) && isOurs(b) {
 			if ref, ok := configMapOf(p, b); ok {
 				out = append(out, ref)
 			}
-		}
-	}
-	return out
-}
-
-// without is what is there of policies that nobody wants: they are to be removed, and could
-// not be yet.
-func (l clusterState) without(wanted map[string]*wantedPolicy) clusterState {
-	out := clusterState{map[string]client.Object{}, l.bindings}
-	for name, p := range l.policies {
-		if wanted[name] == nil {
-			out.policies[name] = p
 		}
 	}
 	return out

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -90,9 +89,15 @@ func (s *listedPolicy) ruleStatus(r *rule, now time.Time) report.RuleStatus {
 	out := report.RuleStatus{Name: r.name, Target: report.Native}
 	switch {
 	case r.row != nil:
-		out.Target, out.Codes, out.Reason, out.Cost = report.Target(r.row.Target), r.row.Codes, r.row.Reason, costOf(r.row)
+		out.Target, out.Codes, out.Reason = report.Target(r.row.Target), r.row.Codes, r.row.Reason
+		if r.row.CostPercent != 0 { // of what the API server allows
+			out.Cost = fmt.Sprintf("%d%%", r.row.CostPercent)
+		}
 	case r.compiled != nil:
-		out.Codes = codeWords(r.compiled.Codes)
+		out.Codes = []string{}
+		for _, c := range r.compiled.Codes {
+			out.Codes = append(out.Codes, c.String())
+		}
 		if len(r.claims) == 0 {
 			out.Target, out.Reason = report.Target(r.compiled.Target), r.compiled.Reason
 		}
@@ -180,14 +185,6 @@ func (r *rule) undeployed() []string {
 		if len(f.Places) > 0 && !deployed {
 			out = append(out, f.Name)
 		}
-	}
-	return out
-}
-
-func codeWords(codes []diag.Code) []string {
-	out := make([]string, len(codes))
-	for i, c := range codes {
-		out[i] = c.String()
 	}
 	return out
 }

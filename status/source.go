@@ -275,11 +275,3 @@ func (s *listedPolicy) said(kind string) (report.Condition, bool) {
 	}
 	return report.Condition{}, false
 }
-
-// costOf is a share of what the API server allows, in words.
-func costOf(row *v1alpha1.RuleStatus) string {
-	if row == nil || row.CostPercent == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d%%", row.CostPercent)
-}

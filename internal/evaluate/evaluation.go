@@ -137,15 +137,16 @@ func (e *Evaluation) Run(ctx context.Context) error {
 
 // totals count what a run has seen.
 type totals struct {
-	requests, unread int
-	violations       int // requests with one
-	disagreements    int // rules on requests
-	unmatched        int // requests of which no rule says anything
+	Requests      int `json:"requests"`
+	Violations    int `json:"violations"`    // requests with one
+	Disagreements int `json:"disagreements"` // rules on requests
+	NotJudged     int `json:"notJudged"`
+	unmatched     int // requests of which no rule says anything
 }
 
 // Verdict is the exit code: input that was left out weighs most.
 func (e *Evaluation) Verdict() error {
-	judged := e.totals.requests - e.totals.unread
+	judged := e.totals.Requests - e.totals.NotJudged
 	switch {
 	case judged > 0 && len(e.judges.Rules) == 0 && e.unread:
 		return exit.Partly(nil)
@@ -153,7 +154,7 @@ func (e *Evaluation) Verdict() error {
 		return exit.Usage(errors.New("nothing was judged"))
 	case e.Found.HasErrors():
 		return exit.Partly(nil)
-	case e.options.FailOn != "never" && e.totals.disagreements > 0, e.options.FailOn == "deny" && e.totals.violations > 0:
+	case e.options.FailOn != "never" && e.totals.Disagreements > 0, e.options.FailOn == "deny" && e.totals.Violations > 0:
 		return exit.Findings(nil)
 	case e.unread:
 		return exit.Partly(nil)

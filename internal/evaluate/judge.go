@@ -41,7 +41,7 @@ func (e *Evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error
 			}
 		}
 		batch = batch[:0]
-		e.options.Progress("%s judged", report.Count(e.totals.requests, "request", "requests"))
+		e.options.Progress("%s judged", report.Count(e.totals.Requests, "request", "requests"))
 		return nil
 	}
 	for in, err := range inputs {
@@ -86,10 +86,10 @@ func silent(o judge.Opinion) bool { return o.Native == apiserver.NoMatch && o.St
 
 // note counts and writes one answer.
 func (e *Evaluation) note(j judged) error {
-	e.totals.requests++
+	e.totals.Requests++
 	e.tell(j.found)
 	if j.unread {
-		e.totals.unread++
+		e.totals.NotJudged++
 	}
 	if !j.unread && !slices.ContainsFunc(j.opinions, func(o judge.Opinion) bool { return !silent(o) }) {
 		e.totals.unmatched++
@@ -103,11 +103,11 @@ func (e *Evaluation) note(j judged) error {
 		}
 		j.lacks[i] = j.lacks[i] || j.incomplete != ""
 		if !o.Agree() && !j.lacks[i] {
-			e.totals.disagreements++
+			e.totals.Disagreements++
 		}
 	}
 	if violated {
-		e.totals.violations++
+		e.totals.Violations++
 	}
 	return e.out.write(j)
 }

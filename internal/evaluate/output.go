@@ -42,14 +42,7 @@ type jsonDocument struct {
 	w        io.Writer
 	yaml     bool
 	Requests []jsonAnswer `json:"requests"`
-	Totals   jsonTotals   `json:"totals"`
-}
-
-type jsonTotals struct {
-	Requests      int `json:"requests"`
-	Violations    int `json:"violations"`
-	Disagreements int `json:"disagreements"`
-	NotJudged     int `json:"notJudged"`
+	Totals   totals       `json:"totals"`
 }
 
 func (d *jsonDocument) write(j judged) error {
@@ -58,7 +51,7 @@ func (d *jsonDocument) write(j judged) error {
 }
 
 func (d *jsonDocument) finish(t totals) error {
-	d.Totals = jsonTotals{Requests: t.requests, Violations: t.violations, Disagreements: t.disagreements, NotJudged: t.unread}
+	d.Totals = t
 	if d.yaml {
 		text, err := yaml.Marshal(d)
 		if err != nil {
@@ -207,13 +200,13 @@ func (t *table) finish(totals totals) error {
 
 // String is the totals in a sentence.
 func (t totals) String() string {
-	s := fmt.Sprintf("%s: %d with a violation, %s", report.Count(t.requests, "request", "requests"), t.violations,
-		report.Count(t.disagreements, "disagreement", "disagreements"))
+	s := fmt.Sprintf("%s: %d with a violation, %s", report.Count(t.Requests, "request", "requests"), t.Violations,
+		report.Count(t.Disagreements, "disagreement", "disagreements"))
 	if t.unmatched > 0 {
 		s += fmt.Sprintf(", %d about which no rule says anything", t.unmatched)
 	}
-	if t.unread > 0 {
-		s += fmt.Sprintf(", %d not judged", t.unread)
+	if t.NotJudged > 0 {
+		s += fmt.Sprintf(", %d not judged", t.NotJudged)
 	}
 	return s
 }

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -130,13 +131,9 @@ func (o Webhook) callers() (*x509.CertPool, error) {
 	if o.ClientCA == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(o.ClientCA)
+	out, err := certutil.NewPool(o.ClientCA)
 	if err != nil {
-		return nil, fmt.Errorf("--webhook-client-ca: %w", err)
-	}
-	out := x509.NewCertPool()
-	if !out.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("--webhook-client-ca %s: there is no certificate in it", o.ClientCA)
+		return nil, fmt.Errorf("--webhook-client-ca %s: %w", o.ClientCA, err)
 	}
 	return out, nil
 }
