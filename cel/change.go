@@ -19,7 +19,7 @@ func (c Change) Function() string { return c.Call.n.name }
 func (v Value) Changes(oldest Release, variables func(name string) (Value, bool)) []Change {
 	var out []Change
 	o := optionals{variables: variables, known: map[string]optionality{}}
-	o.visit(v.n, nil, func(n *node, bound []boundValue) {
+	o.visit(v.n, nil, func(n *node, bound scoped[optionality]) {
 		if since := o.changed(n, bound); since > oldest {
 			out = append(out, Change{Value{n}, since})
 		}
@@ -29,7 +29,7 @@ func (v Value) Changes(oldest Release, variables func(name string) (Value, bool)
 
 // changed is the release with which the meaning of the call n has changed, or the
 // zero release.
-func (o *optionals) changed(n *node, bound []boundValue) Release {
+func (o *optionals) changed(n *node, bound scoped[optionality]) Release {
 	if n.op != opMember {
 		return 0
 	}

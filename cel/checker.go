@@ -1,7 +1,5 @@
 package cel
 
-import "slices"
-
 // A Checker is what the API server's type checker makes of some variables. It
 // looks at the validations of stored policies and writes what it finds into their
 // status, where there should be nothing to find. In some places it is wrong: there
@@ -23,7 +21,7 @@ func (c Checker) Settle(v Value) Value {
 	}
 	w := checked{Checker: c}
 	for _, r := range c.Roots {
-		w.bound = append(w.bound, typedVariable{name: r.Name, typed: typed{r.Shape, "."}})
+		w.bound = append(w.bound, binding[typed]{r.Name, typed{r.Shape, "."}})
 	}
 	return Value{w.node(v.n)}
 }
@@ -50,49 +48,23 @@ func (t typed) elem() typed {
 	return typed{t.shape.Elem(), t.place + "[]"}
 }
 
-// typedVariable is a variable of known type.
-type typedVariable struct {
-	name string
-	typed
-}
-
 type checked struct {
 	Checker
-	bound []typedVariable // the inner ones last
+	bound scoped[typed]
 }
 
 func (c checked) node(n *node) *node {
-	if len(n.args) == 0 {
-		return n
-	}
-	args := make([]*node, len(n.args))
-	for i, a := range n.args {
-		if n.op == opMacro && i == 1 {
-			c = c.inside(n)
+	dyn := c.readsHidden(n) || c.comparesTypes(n)
+	return n.each(func(i int, a *node) *node {
+		at := c
+		if n.binds(i) {
+			at.bound = c.bound.in(n, typed{}, c.typeOf(n.args[0]).elem())
 		}
-		args[i] = c.node(a)
-	}
-	if c.readsHidden(n) || c.comparesTypes(n) {
-		args[0] = Func(FuncDyn, Value{args[0]}).n
-	}
-	if slices.Equal(args, n.args) {
-		return n
-	}
-	return n.with(args)
-}
-
-// inside is c in the bodies of a macro.
-func (c checked) inside(n *node) checked {
-	elem := c.typeOf(n.args[0]).elem()
-	c.bound = slices.Clip(c.bound)
-	for i, x := range n.vars {
-		b := typedVariable{name: x, typed: elem}
-		if len(n.vars) == 2 && i == 0 { // an index or a key
-			b.typed = typed{}
+		if a = at.node(a); i == 0 && dyn {
+			return Func(FuncDyn, Value{a}).n
 		}
-		c.bound = append(c.bound, b)
-	}
-	return c
+		return a
+	})
 }
 
 // readsHidden tells that n reads a field that the checker does not see.
@@ -117,11 +89,8 @@ func (c checked) comparesTypes(n *node) bool {
 func (c checked) typeOf(n *node) typed {
 	switch n.op {
 	case opIdent:
-		for _, b := range slices.Backward(c.bound) {
-			if b.name == n.name {
-				return b.typed
-			}
-		}
+		t, _ := c.bound.of(n.name)
+		return t
 	case opSelect, opOpt, opIndex, opOptIdx:
 		name, ok := n.field()
 		if !ok {

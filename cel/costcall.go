@@ -37,11 +37,47 @@ func callCost(name string, args []sizeShape) (float64, sizeShape) {
 		return per(2*perChar, y.chars) + 1, scalar()
 	case "sets.contains", "sets.equivalent", "sets.intersects":
 		return 2*max(1, x.items)*max(1, y.items) + 1, scalar()
+	case "lowerAscii", "upperAscii", "trim", "substring", "charAt",
+		"url", "quantity", "isQuantity", "ip", "isIP", "cidr", "isCIDR", "semver", "isSemver", "isURL",
+		"string", "bytes", "int", "uint", "double", "bool", "duration", "timestamp", "jsonpatch.escapeKey":
+		return per(perChar, x.chars), sizeShape{chars: max(64, 2*x.chars)}
+	case "ip.isCanonical", "containsIP", "containsCIDR":
+		sum := 0.0
+		for _, a := range args {
+			sum += a.any()
+		}
+		return per(perChar, 8*sum) + 3, scalar()
+	case "strings.quote":
+		return per(perChar, x.chars), sizeShape{chars: 4*x.chars + 2}
+	case "format": // every argument may be there more than once, but mostly is not
+		return per(perChar, x.chars), sizeShape{chars: x.chars + 2*y.items*y.elemAny()}
+	case "replace":
+		times := min(x.chars, commonReplaced)
+		if args[1].chars == 0 { // which is around each character
+			times = x.chars + 1
+		}
+		return per(2*perChar, x.chars), sizeShape{chars: x.chars + times*y.chars}
+	case "split":
+		return per(2*perChar, x.chars), listOf(x.chars+1, sizeShape{chars: x.chars})
+	case "join":
+		n := x.items * (x.elemAny() + y.chars)
+		if len(args) == 1 {
+			n = x.items * x.elemAny()
+		}
+		return per(2*perChar, n), sizeShape{chars: n}
+	case "isSorted", "sum", "min", "max", "indexOf", "lastIndexOf", "includes":
+		return x.items*max(1, perChar*x.elemAny()) + perChar*x.chars + 1, x.anElem()
+	case "slice", "reverse", "lists.range":
+		return x.items + x.chars + costList + 1, x
+	case "flatten":
+		inner := max(1, x.elemAny())
+		return 2*x.items*inner + costList + 1, sizeShape{items: x.items * inner, at: x.at, elem: x.elem}
+	case "sort", "distinct":
+		return quadratic(x.items), x
+	case "first", "last", "unwrapOpt", "optional.unwrap":
+		return 1 + x.items, x.or(x.anElem())
 	}
-	if k, s, ok := stringCall(name, args); ok {
-		return k, s
-	}
-	return listCall(name, args)
+	return 1, scalar()
 }
 
 // longestFormat is the longest regex behind a named format, the one of URIs.
@@ -52,41 +88,6 @@ func regexCost(chars, regex float64) float64 {
 }
 
 func listOf(items float64, elem sizeShape) sizeShape { return sizeShape{items: items, elem: &elem} }
-
-func stringCall(name string, args []sizeShape) (cost float64, s sizeShape, ok bool) {
-	x, y := args[0], args[len(args)-1]
-	sum := 0.0
-	for _, a := range args {
-		sum += a.any()
-	}
-	switch name {
-	case "lowerAscii", "upperAscii", "trim", "substring", "charAt",
-		"url", "quantity", "isQuantity", "ip", "isIP", "cidr", "isCIDR", "semver", "isSemver", "isURL",
-		"string", "bytes", "int", "uint", "double", "bool", "duration", "timestamp", "jsonpatch.escapeKey":
-		return per(perChar, x.chars), sizeShape{chars: max(64, 2*x.chars)}, true
-	case "ip.isCanonical", "containsIP", "containsCIDR":
-		return per(perChar, 8*sum) + 3, scalar(), true
-	case "strings.quote":
-		return per(perChar, x.chars), sizeShape{chars: 4*x.chars + 2}, true
-	case "format": // every argument may be there more than once, but mostly is not
-		return per(perChar, x.chars), sizeShape{chars: x.chars + 2*y.items*y.elemAny()}, true
-	case "replace":
-		times := min(x.chars, commonReplaced)
-		if args[1].chars == 0 { // which is around each character
-			times = x.chars + 1
-		}
-		return per(2*perChar, x.chars), sizeShape{chars: x.chars + times*y.chars}, true
-	case "split":
-		return per(2*perChar, x.chars), listOf(x.chars+1, sizeShape{chars: x.chars}), true
-	case "join":
-		n := x.items * (x.elemAny() + y.chars)
-		if len(args) == 1 {
-			n = x.items * x.elemAny()
-		}
-		return per(2*perChar, n), sizeShape{chars: n}, true
-	}
-	return 0, sizeShape{}, false
-}
 
 // anElem is the shape of an element, where it is known, else of a common string.
 func (s sizeShape) anElem() sizeShape {
@@ -101,22 +102,3 @@ func (s sizeShape) anElem() sizeShape {
 }
 
 func (s sizeShape) elemAny() float64 { return s.anElem().any() }
-
-func listCall(name string, args []sizeShape) (float64, sizeShape) {
-	x := args[0]
-	traversal := x.items*max(1, perChar*x.elemAny()) + perChar*x.chars + 1
-	switch name {
-	case "isSorted", "sum", "min", "max", "indexOf", "lastIndexOf", "includes":
-		return traversal, x.anElem()
-	case "slice", "reverse", "lists.range":
-		return x.items + x.chars + costList + 1, x
-	case "flatten":
-		inner := max(1, x.elemAny())
-		return 2*x.items*inner + costList + 1, sizeShape{items: x.items * inner, at: x.at, elem: x.elem}
-	case "sort", "distinct":
-		return quadratic(x.items), x
-	case "first", "last", "unwrapOpt", "optional.unwrap":
-		return 1 + x.items, x.or(x.anElem())
-	}
-	return 1, scalar()
-}

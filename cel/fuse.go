@@ -80,29 +80,7 @@ func (v Value) OptionalPath() (path []string, defaulted, ok bool) {
 
 // Boolean tells that CEL knows v to be boolean when nothing is known of the
 // request: a selection or an orValue is not.
-func (b Bool) Boolean() bool {
-	switch n := b.n; n.op {
-	case opBool, opHas, opAnd, opOr, opNot:
-		return true
-	case opBinary:
-		switch n.operator() {
-		case Equals, Differs, Less, LessEqual, Greater, GreaterEqual, In:
-			return true
-		}
-	case opMacro:
-		return n.macro() == MacroAll || n.macro() == MacroExists || n.macro() == MacroExistsOne
-	case opCond:
-		return Bool{Value{n.args[1]}}.Boolean() && Bool{Value{n.args[2]}}.Boolean()
-	case opCall:
-		return n.function() == FuncIsQuantity || n.function() == FuncIsSemver
-	case opMember:
-		switch n.function() {
-		case FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncHasValue, FuncIsLessThan, FuncIsGreaterThan, FuncAllowed:
-			return true
-		}
-	}
-	return false
-}
+func (b Bool) Boolean() bool { return b.n.isBool() }
 
 // Rooted is b in a form that CEL knows to be boolean.
 func (b Bool) Rooted() Bool {

@@ -42,17 +42,12 @@ func bounded(b, short Bool) Bool {
 // conditions: what is asked for, or is known to hold.
 type guardContext struct {
 	Surroundings
-	bound []binding
+	bound scoped[inferred]
 	asked map[string]conditions // what each composed variable needs, once it was asked
 }
 
 func newGuard(s Surroundings) *guardContext {
 	return &guardContext{Surroundings: s, asked: map[string]conditions{}}
-}
-
-type binding struct {
-	name string
-	inferred
 }
 
 type conditions []*node
@@ -191,14 +186,7 @@ func (g *guardContext) inside(n *node) *guardContext {
 		elem.shape = list.shape.Elem()
 	}
 	in := *g
-	in.bound = slices.Clip(g.bound)
-	for i, x := range n.vars {
-		b := binding{name: x, inferred: elem}
-		if len(n.vars) == 2 && i == 0 { // an index or a key
-			b.inferred = inferred{}
-		}
-		in.bound = append(in.bound, b)
-	}
+	in.bound = g.bound.in(n, inferred{}, elem)
 	return &in
 }
 

@@ -1,7 +1,5 @@
 package cel
 
-import "slices"
-
 // What orValue and or mean on a value that is not optional differs between the
 // releases of Kubernetes: up to 1.36 it is the value, and since 1.37, whose API
 // server has a newer CEL library, it is an error. What is known here of each value
@@ -73,13 +71,7 @@ type optionals struct {
 	known     map[string]optionality // of variables.name
 }
 
-// A boundValue is a variable of a macro with its optionality.
-type boundValue struct {
-	name string
-	optionality
-}
-
-func (o *optionals) rewrite(n *node, bound []boundValue) *node {
+func (o *optionals) rewrite(n *node, bound scoped[optionality]) *node {
 	if n == nil {
 		return n
 	}
@@ -102,7 +94,7 @@ func (n *node) isOrValue() bool {
 }
 
 // visit calls f for n and its parts with the variables that are bound there.
-func (o *optionals) visit(n *node, bound []boundValue, f func(*node, []boundValue)) {
+func (o *optionals) visit(n *node, bound scoped[optionality], f func(*node, scoped[optionality])) {
 	if n == nil {
 		return
 	}
@@ -117,7 +109,7 @@ func (o *optionals) visit(n *node, bound []boundValue, f func(*node, []boundValu
 }
 
 // inside is what is bound in the bodies of n, if it is a macro.
-func (o *optionals) inside(n *node, bound []boundValue) []boundValue {
+func (o *optionals) inside(n *node, bound scoped[optionality]) scoped[optionality] {
 	if n.op != opMacro {
 		return bound
 	}
@@ -125,32 +117,22 @@ func (o *optionals) inside(n *node, bound []boundValue) []boundValue {
 }
 
 // boundBy adds the variables of the macro n, which loops over or looks into a value.
-func boundBy(n *node, elem optionality, bound []boundValue) []boundValue {
+func boundBy(n *node, elem optionality, bound scoped[optionality]) scoped[optionality] {
 	switch {
 	case n.macro() == MacroOptMap || n.macro() == MacroOptFlatMap:
 		elem = elem.inside()
 	case elem != plain:
 		elem = unclear
 	}
-	out := slices.Clip(bound)
-	for i, x := range n.vars {
-		b := boundValue{x, elem}
-		if len(n.vars) == 2 && i == 0 { // an index or a key
-			b.optionality = plain
-		}
-		out = append(out, b)
-	}
-	return out
+	return bound.in(n, plain, elem)
 }
 
 // of is the optionality of the value of n.
-func (o *optionals) of(n *node, bound []boundValue) optionality {
+func (o *optionals) of(n *node, bound scoped[optionality]) optionality {
 	switch n.op {
 	case opIdent:
-		for _, b := range slices.Backward(bound) {
-			if b.name == n.name {
-				return b.optionality
-			}
+		if of, ok := bound.of(n.name); ok {
+			return of
 		}
 		return plain
 	case opSelect:
@@ -196,7 +178,7 @@ func either(a, b optionality) optionality {
 }
 
 // whole is plain for what is made of plain parts only.
-func (o *optionals) whole(n *node, bound []boundValue) optionality {
+func (o *optionals) whole(n *node, bound scoped[optionality]) optionality {
 	for _, a := range n.args {
 		if o.of(a, bound) != plain {
 			return unclear
@@ -206,9 +188,8 @@ func (o *optionals) whole(n *node, bound []boundValue) optionality {
 }
 
 // variable is the optionality of variables.name.
-func (o *optionals) variable(n *node, bound []boundValue) (of optionality, ok bool) {
-	if n.args[0].op != opIdent || n.args[0].name != "variables" || o.variables == nil ||
-		slices.ContainsFunc(bound, func(b boundValue) bool { return b.name == "variables" }) {
+func (o *optionals) variable(n *node, bound scoped[optionality]) (of optionality, ok bool) {
+	if _, hidden := bound.of("variables"); hidden || n.args[0].op != opIdent || n.args[0].name != "variables" || o.variables == nil {
 		return unclear, false
 	}
 	if of, done := o.known[n.name]; done {
@@ -223,7 +204,7 @@ func (o *optionals) variable(n *node, bound []boundValue) (of optionality, ok bo
 	return o.known[n.name], true
 }
 
-func (o *optionals) method(n *node, bound []boundValue) optionality {
+func (o *optionals) method(n *node, bound scoped[optionality]) optionality {
 	of := o.of(n.args[0], bound)
 	switch n.function() {
 	case FuncOrValue:
@@ -247,7 +228,7 @@ func (o *optionals) method(n *node, bound []boundValue) optionality {
 	return o.whole(n, bound)
 }
 
-func (o *optionals) function(n *node, bound []boundValue) optionality {
+func (o *optionals) function(n *node, bound scoped[optionality]) optionality {
 	switch n.function() {
 	case FuncOptionalNone:
 		return optional
@@ -263,7 +244,7 @@ func (o *optionals) function(n *node, bound []boundValue) optionality {
 	return o.whole(n, bound)
 }
 
-func (o *optionals) macro(n *node, bound []boundValue) optionality {
+func (o *optionals) macro(n *node, bound scoped[optionality]) optionality {
 	list := o.of(n.args[0], bound)
 	body := func() optionality { return o.of(n.args[len(n.args)-1], boundBy(n, list, bound)) }
 	switch n.macro() {

@@ -55,7 +55,7 @@ func (g *guardContext) isList(n *node) bool {
 }
 
 func (g *guardContext) root(n *node) (Root, bool) {
-	if n.op != opIdent || slices.ContainsFunc(g.bound, func(b binding) bool { return b.name == n.name }) {
+	if _, bound := g.bound.of(n.name); n.op != opIdent || bound {
 		return Root{}, false
 	}
 	i := slices.IndexFunc(g.Roots, func(r Root) bool { return r.Name == n.name })
@@ -71,10 +71,8 @@ func (g *guardContext) infer(n *node) inferred {
 	case opNull, opBool, opInt, opUint, opDouble, opString, opBytes:
 		return inferred{data: true}
 	case opIdent:
-		for _, b := range slices.Backward(g.bound) {
-			if b.name == n.name {
-				return b.inferred
-			}
+		if s, bound := g.bound.of(n.name); bound {
+			return s
 		}
 		r, ok := g.root(n)
 		return inferred{r.Shape, ok}

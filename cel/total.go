@@ -37,7 +37,7 @@ func (v Value) IsTotal(s Surroundings) bool {
 // A typer finds the kinds of values, as far as the shapes of the request tell.
 type typer struct {
 	*guardContext
-	keys   []keyed
+	keys   scoped[*node] // the maps through whose keys variables go; nil of others
 	known  *facts
 	strict bool // asks too that what is read is there
 }
@@ -80,12 +80,6 @@ func (t typer) there(n *node, needs conditions) bool {
 		holds, ok := t.known.of(n)
 		return !ok || !holds
 	})
-}
-
-// keyed is a variable that goes through the keys of a map.
-type keyed struct {
-	name string
-	of   *node
 }
 
 // A typ is what is known of a value's kind; optional tells that the value is
@@ -188,13 +182,11 @@ func (t typer) chain(n *node) bool {
 }
 
 func (t typer) ident(n *node) (typ, bool) {
-	for _, b := range slices.Backward(t.bound) {
-		if b.name == n.name {
-			if _, isKey := t.keyOf(n); isKey {
-				return typ{kind: StringKind}, true
-			}
-			return typeOf(b.shape), true
+	if b, bound := t.bound.of(n.name); bound {
+		if _, isKey := t.keyOf(n); isKey {
+			return typ{kind: StringKind}, true
 		}
+		return typeOf(b.shape), true
 	}
 	if r, ok := t.root(n); ok {
 		return typ{kind: MapKind, shape: r.Shape, null: r.Null && !t.known.isNotNull(n)}, true
@@ -207,12 +199,11 @@ func (t typer) ident(n *node) (typ, bool) {
 }
 
 func (t typer) keyOf(n *node) (*node, bool) {
-	for _, k := range slices.Backward(t.keys) {
-		if n.op == opIdent && k.name == n.name {
-			return k.of, k.of != nil
-		}
+	if n.op != opIdent {
+		return nil, false
 	}
-	return nil, false
+	of, _ := t.keys.of(n.name)
+	return of, of != nil
 }
 
 // selection: that a field is there, needs has seen to. An object that may be null
@@ -393,13 +384,11 @@ func (t typer) into(n *node, list typ) typer {
 	in := t
 	in.guardContext = t.within(n, list)
 	in.known = t.known.without(n.vars)
-	for _, x := range n.vars {
-		k := keyed{name: x}
-		if len(n.vars) == 1 && list.is(MapKind) {
-			k.of = n.args[0]
-		}
-		in.keys = append(slices.Clip(in.keys), k)
+	var keys *node
+	if len(n.vars) == 1 && list.is(MapKind) {
+		keys = n.args[0]
 	}
+	in.keys = t.keys.in(n, nil, keys)
 	return in
 }
 
@@ -407,7 +396,7 @@ func (t typer) into(n *node, list typ) typer {
 // says of the elements.
 func (t typer) within(n *node, list typ) *guardContext {
 	in := t.inside(n)
-	last := &in.bound[len(in.bound)-1]
+	last := &in.bound[len(in.bound)-1].is
 	if last.shape == nil && list.shape != nil && list.is(ListKind) {
 		last.shape = list.shape.Elem()
 	}

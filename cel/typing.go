@@ -15,7 +15,7 @@ func (n *node) isBool() bool {
 		return n.isTest() && n.macro() != MacroFilter
 	case opMember:
 		switch n.function() {
-		case FuncStartsWith, FuncEndsWith, FuncMatches, FuncContains, FuncHasValue:
+		case FuncStartsWith, FuncEndsWith, FuncMatches, FuncContains, FuncHasValue, FuncIsLessThan, FuncIsGreaterThan, FuncAllowed:
 			return true
 		}
 	case opCall:
