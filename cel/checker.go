@@ -1,5 +1,7 @@
 package cel
 
+import "slices"
+
 // A Checker is what the API server's type checker makes of some variables. It
 // looks at the validations of stored policies and writes what it finds into their
 // status, where there should be nothing to find. In some places it is wrong: there
@@ -123,4 +125,54 @@ func (c checked) either(x, y *node) typed {
 		return t
 	}
 	return c.typeOf(y)
+}
+
+// WithoutDyn is v without dyn() around values that no type checker knows the type of: those
+// of these variables, of what is in them, and of the elements of lists of them.
+//
+//	dyn(pod.spec.?initContainers.orValue([]))    pod.spec.?initContainers.orValue([])
+func (v Value) WithoutDyn(variables ...string) Value {
+	if v.IsZero() || len(variables) == 0 {
+		return v
+	}
+	return Value{v.n.withoutDyn(variables)}
+}
+
+func (n *node) withoutDyn(untyped []string) *node {
+	if n.op == opCall && n.function() == FuncDyn && n.args[0].isUntyped(untyped) {
+		return n.args[0].withoutDyn(untyped)
+	}
+	return n.each(func(i int, a *node) *node {
+		if n.binds(i) {
+			return a.withoutDyn(n.untypedInside(untyped))
+		}
+		return a.withoutDyn(untyped)
+	})
+}
+
+// untypedInside are the variables without a type in a macro: its own are, where it goes
+// through what has none.
+func (n *node) untypedInside(untyped []string) []string {
+	out := slices.DeleteFunc(slices.Clone(untyped), func(name string) bool { return slices.Contains(n.vars, name) })
+	if n.args[0].isUntyped(untyped) {
+		out = append(out, n.vars[len(n.vars)-1])
+	}
+	return out
+}
+
+// isUntyped tells of a place in a variable without a type, and of lists put together of such.
+func (n *node) isUntyped(untyped []string) bool {
+	switch n.op {
+	case opIdent:
+		return slices.Contains(untyped, n.name)
+	case opSelect, opOpt, opIndex, opOptIdx:
+		return n.args[0].isUntyped(untyped)
+	case opMacro:
+		return n.macro() == MacroFilter && n.args[0].isUntyped(untyped)
+	case opBinary:
+		return n.operator() == Plus && n.args[0].isUntyped(untyped) && n.args[1].isUntyped(untyped)
+	case opCall:
+		return n.function() == FuncDyn && n.args[0].isUntyped(untyped)
+	}
+	return n.emptyIfMissing() != nil && n.args[0].isUntyped(untyped)
 }

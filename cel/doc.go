@@ -19,7 +19,7 @@
 // is the only one that prints CEL: no expression is made of strings.
 //
 // Start at tree.go, the constructors; print.go and simplify.go follow from it. functions.go is
-// the table of what each release understands, and change.go of what means another thing from
+// the table of what each release understands, and optional.go of what means another thing from
 // some release on. guard.go makes expressions that are false where they would be an error.
 // short.go is the form in which they are written in the end. paths.go is what an expression
 // reads.

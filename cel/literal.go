@@ -2,7 +2,10 @@ package cel
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -88,4 +91,93 @@ func number(f float64) string {
 		s += ".0"
 	}
 	return s
+}
+
+// Texts of the request inside of a regular expression, taken literally.
+
+// isRegex tells of what can be matched: a literal, or a text that is quoted between
+// two literals.
+func isRegex(n *node) bool {
+	if n.op == opString {
+		_, err := syntax.Parse(n.lit.(string), syntax.Perl)
+		return err == nil
+	}
+	if n.operator() != Plus || n.args[0].operator() != Plus {
+		return false
+	}
+	begin, quoted, end := n.args[0].args[0], n.args[0].args[1], n.args[1]
+	if begin.op != opString || end.op != opString {
+		return false
+	}
+	before, after := begin.lit.(string), end.lit.(string)
+	return strings.HasSuffix(before, `\Q`) && strings.HasPrefix(after, `\E`) && quoted.isQuoted() && isRegex(String(before+after).n)
+}
+
+// isQuoted tells of a text that stands between \Q and \E, and in which no backslash
+// of its own ends that: each is taken out of the quotes. Wildcards may be too, each
+// kind once: what is put in their place has no other, but another replacement of the
+// same would meet it.
+func (n *node) isQuoted() bool {
+	left := map[string]string{"*": `\E.*\Q`, "?": `\E.\Q`}
+	for n.function() == FuncReplace && len(n.args) == 3 {
+		from, to := n.args[1], n.args[2]
+		if from.op != opString || to.op != opString {
+			return false
+		}
+		if from.lit == `\` {
+			return to.lit == `\E\\\Q`
+		}
+		if out, ok := left[from.lit.(string)]; !ok || to.lit != out {
+			return false
+		}
+		delete(left, from.lit.(string))
+		n = n.args[0]
+	}
+	return false
+}
+
+// Data is what JSON holds as a literal of no type. Maps and lists of several types are
+// dynamic inside, for CEL wants one type of their values.
+func Data(data any) Value { return Func(FuncDyn, literalOf(data)) }
+
+func literalOf(data any) Value {
+	switch d := data.(type) {
+	case bool:
+		return Lit(d).Value
+	case int64:
+		return Int(d)
+	case float64:
+		return Double(d)
+	case string:
+		return String(d)
+	case []any:
+		items := make([]Value, len(d))
+		for i, item := range d {
+			items[i] = literalOf(item)
+		}
+		return List(sameType(items)...)
+	case map[string]any:
+		keys := slices.Sorted(maps.Keys(d))
+		values := make([]Value, len(keys))
+		for i, k := range keys {
+			values[i] = literalOf(d[k])
+		}
+		entries := make([]Entry, len(keys))
+		for i, v := range sameType(values) {
+			entries[i] = Entry{Key: String(keys[i]), Value: v}
+		}
+		return Map(entries...)
+	}
+	return Null()
+}
+
+// sameType is values of one type: texts as they are, anything else dynamic.
+func sameType(values []Value) []Value {
+	if !slices.ContainsFunc(values, func(v Value) bool { return v.n.op != opString }) {
+		return values
+	}
+	for i, v := range values {
+		values[i] = Func(FuncDyn, v)
+	}
+	return values
 }

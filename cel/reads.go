@@ -60,3 +60,204 @@ func (r Reading) variable(n *node) (Value, bool) {
 	}
 	return r.Variables(n.name)
 }
+
+// What an expression asks about what may be missing.
+
+// Same tells that v and w are the same tree.
+func (v Value) Same(w Value) bool { return equal(v.n, w.n) }
+
+// Selection is the path that v reads without asking for any of it, as in object.spec.a.
+func (v Value) Selection() (path []string, ok bool) {
+	switch {
+	case v.IsZero():
+		return nil, false
+	case v.n.op == opIdent:
+		return []string{v.n.name}, true
+	case v.n.op != opSelect:
+		return nil, false
+	}
+	path, ok = Value{v.n.args[0]}.Selection()
+	return append(path, v.n.name), ok
+}
+
+// Asked is the path that v asks for, where v is as has(object.spec.a).
+func (v Value) Asked() (path []string, ok bool) {
+	if v.IsZero() || v.n.op != opHas {
+		return nil, false
+	}
+	path, ok = Value{v.n.args[0]}.Selection()
+	return append(path, v.n.name), ok
+}
+
+// Asks tells that v, or a part of it, asks what is there: by has, by an optional
+// selection, or by in.
+func (v Value) Asks() bool {
+	return v.n.some(func(n *node) bool {
+		return n.op == opHas || n.op == opOpt || n.op == opOptIdx || n.operator() == In
+	})
+}
+
+// Unread is what is left of needs where whoever evaluates b gets an error unless they hold:
+//
+//	needs: has(object.spec.a) && has(object.spec.b)
+//	b:     object.spec.a == 1
+//	left:  has(object.spec.b)
+func (b Bool) Unread(needs Bool, variables func(name string) (Value, bool)) Bool {
+	return unread{b, variables}.of(needs, nil)
+}
+
+type unread struct {
+	b         Bool
+	variables func(string) (Value, bool)
+}
+
+// of is what is left of a need that counts where some conditions hold.
+func (u unread) of(need Bool, under []Bool) Bool {
+	n := need.n
+	switch n.op {
+	case opAnd:
+		var rest []Bool
+		for _, a := range n.args {
+			if left := u.of(Bool{Value{a}}, under); !left.IsTrue() {
+				rest = append(rest, left)
+			}
+		}
+		return And(rest...)
+	case opOr:
+		last := len(n.args) - 1
+		in := slices.Clone(under)
+		for _, a := range n.args[:last] {
+			in = append(in, Not(Bool{Value{a}}))
+		}
+		if u.of(Bool{Value{n.args[last]}}, in).IsTrue() || u.takes(n.args, under) {
+			return True()
+		}
+	case opCond:
+		c := Bool{Value{n.args[0]}}
+		then := u.of(Bool{Value{n.args[1]}}, append(slices.Clone(under), c))
+		els := u.of(Bool{Value{n.args[2]}}, append(slices.Clone(under), Not(c)))
+		if then.IsTrue() && els.IsTrue() {
+			return then
+		}
+		return CondBool(c, then, els)
+	case opMacro:
+		if n.macro() == MacroAll && len(n.vars) == 1 && u.goesThrough(n, under) {
+			return True()
+		}
+	default:
+		if u.errsUnless(n, under) {
+			return True()
+		}
+	}
+	return need
+}
+
+// goesThrough tells that b makes something of each element of a list, which is an error where
+// one of them is not as n needs it:
+//
+//	needs: object.l.all(x, has(x.a))
+//	b:     object.l.map(x, x.a + 'b')
+func (u unread) goesThrough(n *node, under []Bool) bool {
+	is := func(m *node) bool {
+		if m.macro() != MacroMap && m.macro() != MacroTransformList || m.vars[len(m.vars)-1] != n.vars[0] || !equal(m.args[0], n.args[0]) {
+			return false
+		}
+		body := m.args[len(m.args)-1]
+		if len(m.args) == 3 { // behind a condition
+			body = Cond(Bool{Value{m.args[1]}}, Value{body}, Null()).n
+		}
+		return unread{Bool{Value{body}}, u.variables}.of(Bool{Value{n.args[1]}}, under).IsTrue()
+	}
+	return Reading{is: is, Under: under, Variables: u.variables}.In(u.b.Value)
+}
+
+// errsUnless tells that b is an error where n, which asks for one thing, does not hold.
+func (u unread) errsUnless(n *node, under []Bool) bool {
+	switch {
+	case n.op == opHas:
+		return u.reads(Value{n.args[0]}.Field(n.name), under)
+	case n.op == opMember && n.function() == FuncHasValue:
+		return u.reads(n.args[0].selected(), under)
+	case n.op == opCall && n.function() == FuncIsQuantity:
+		return u.reads(Func(FuncQuantity, Value{n.args[0]}), under)
+	case n.operator() == In:
+		return u.reads(Value{n.args[1]}.Index(Value{n.args[0]}), under)
+	}
+	return u.takes([]*node{n}, under)
+}
+
+func (u unread) reads(v Value, under []Bool) bool {
+	return Reading{Value: v, Under: under, Variables: u.variables}.In(u.b.Value)
+}
+
+// takes tells that b does with a value what is an error for other types than those that the
+// tests, of which one must hold, allow.
+func (u unread) takes(tests []*node, under []Bool) bool {
+	var kinds []Kind
+	var of *node
+	for _, n := range tests {
+		x, allowed := n.allows()
+		if x == nil || of != nil && !equal(of, x) {
+			return false
+		}
+		of, kinds = x, append(kinds, allowed...)
+	}
+	is := func(n *node) bool {
+		if len(n.args) == 0 || !equal(n.args[0].plain(), of) {
+			return false
+		}
+		takes := n.takes()
+		return takes != nil && !slices.ContainsFunc(takes, func(k Kind) bool { return !slices.Contains(kinds, k) })
+	}
+	return Reading{is: is, Under: under, Variables: u.variables}.In(u.b.Value)
+}
+
+// allows is the value that n asks for the type of, and the kinds that it may have then.
+func (n *node) allows() (of *node, kinds []Kind) {
+	switch {
+	case n.op != opBinary:
+		return nil, nil
+	case n.operator() == Equals && n.args[0].function() == FuncType && n.args[1].op == opIdent:
+		return n.args[0].args[0].plain(), []Kind{kindNamed(n.args[1].name)}
+	case n.operator() == Differs && n.args[1].op == opNull:
+		return n.args[0].plain(), []Kind{BoolKind, NumberKind, StringKind, ListKind, MapKind}
+	}
+	return nil, nil
+}
+
+// takes are the kinds of n's first argument for which it is not an error; nil where that is not
+// known.
+func (n *node) takes() []Kind {
+	switch n.op {
+	case opSelect:
+		return []Kind{MapKind}
+	case opMacro:
+		return []Kind{ListKind, MapKind}
+	case opMember, opCall:
+		switch n.function() {
+		case FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncLowerASCII, FuncUpperASCII, FuncSplit, FuncReplace, FuncFind:
+			return []Kind{StringKind}
+		case FuncSize:
+			return []Kind{StringKind, ListKind, MapKind}
+		}
+	}
+	return nil
+}
+
+// selected is an optional selection as one that is an error where nothing is there.
+func (n *node) selected() Value {
+	switch n.op {
+	case opOpt:
+		return n.args[0].selected().Field(n.name)
+	case opOptIdx:
+		return n.args[0].selected().Index(Value{n.args[1]})
+	}
+	return Value{n}
+}
+
+// Given is b where c holds, in a shorter way; it may be anything where c does not.
+func (b Bool) Given(c Bool) Bool {
+	s := newSimplifier(b.Value)
+	s.known = s.known.and(c.n, true)
+	return Bool{Value{s.whole(b.n)}}
+}

@@ -133,3 +133,115 @@ func (s *substitution) avoidCapture(n *node) *node {
 	}
 	return n
 }
+
+// Common is the path below a variable that goes first in everything v reads of it, and the
+// last name on it; the variable itself where there is no such path.
+//
+//	pod.spec.a + pod.spec.?b.orValue(0)                    pod.spec
+//	pod.?metadata.?labels.?a == pod.?metadata.?labels.?b   pod.?metadata.?labels
+//
+// Whoever evaluates v evaluates the path, and errs where it is an error.
+func (v Value) Common(variable string) (path Value, name string) {
+	var steps []*node // from the variable outwards
+	first := true
+	var visit func(n *node, bound bool)
+	visit = func(n *node, bound bool) {
+		if read := n.steps(variable); read != nil {
+			if !bound && first {
+				steps, first = read, false
+			} else if !bound {
+				steps = samePrefix(steps, read)
+			}
+			return
+		}
+		for i, a := range n.args {
+			if n.op == opMacro && i == 1 {
+				for _, x := range n.vars {
+					bound = bound || x == variable
+				}
+			}
+			visit(a, bound)
+		}
+	}
+	visit(v.n, false)
+	for len(steps) > 1 {
+		last := steps[len(steps)-1]
+		if (Reading{Value: Value{last}}).In(v) {
+			return Value{last}, last.name
+		}
+		steps = steps[:len(steps)-1]
+	}
+	return Ident(variable), variable
+}
+
+// steps are the variable, and what n selects from it step by step by name, up to n; nil where n is
+// something else.
+func (n *node) steps(variable string) []*node {
+	switch n.op {
+	case opIdent:
+		if n.name == variable {
+			return []*node{n}
+		}
+	case opSelect, opOpt:
+		if s := n.args[0].steps(variable); s != nil {
+			return append(s, n)
+		}
+	}
+	return nil
+}
+
+func samePrefix(a, b []*node) []*node {
+	for i := range a {
+		if i == len(b) || !equal(a[i], b[i]) {
+			return a[:i]
+		}
+	}
+	return a
+}
+
+// SubstituteCommon puts w where v reads a path that Common gave.
+func (v Value) SubstituteCommon(path, w Value) Value {
+	root := path.n
+	for root.op != opIdent {
+		root = root.args[0]
+	}
+	return v.substitute(w, func(n *node) (*node, bool) { return w.n, equal(n, path.n) }, root.name)
+}
+
+// OrEmpty is an expression for which a variable that may be null is an empty map then:
+//
+//	oldObject == null     false
+//	size(oldObject)       size(oldObject == null ? {} : oldObject)
+//	has(oldObject.spec)   has(oldObject.spec)
+//
+// A field of null is missing as one of an empty map is, so what selects one stays.
+func (v Value) OrEmpty(variable string) Value {
+	if v.IsZero() {
+		return v
+	}
+	return Value{v.n.orEmpty(variable, nil)}
+}
+
+func (n *node) orEmpty(variable string, bound []string) *node {
+	is := func(n *node) bool { return n.op == opIdent && n.name == variable && !slices.Contains(bound, variable) }
+	switch {
+	case is(n):
+		return Cond(Value{n}.Eq(Null()), Map(), Value{n}).n
+	case n.operator() == Equals || n.operator() == Differs:
+		a, b := n.args[0], n.args[1]
+		if is(a) && b.op == opNull || is(b) && a.op == opNull {
+			return Lit(n.operator() == Differs).n
+		}
+	}
+	_, selects := n.field()
+	selects = selects || n.op == opIndex || n.op == opOptIdx
+	return n.each(func(i int, a *node) *node {
+		switch {
+		case i == 0 && selects && is(a):
+			return a
+		case n.binds(i):
+			return a.orEmpty(variable, append(slices.Clip(bound), n.vars...))
+		}
+		return a.orEmpty(variable, bound)
+	})
+}

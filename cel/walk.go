@@ -263,3 +263,69 @@ func (v Value) Picked() Value {
 		return v
 	})
 }
+
+// Count is how often the free identifier occurs in v.
+func (v Value) Count(name string) int {
+	n := 0
+	walkFree(v.n, nil, func(m *node, bound []string) bool {
+		if m.op == opIdent && m.name == name && !slices.Contains(bound, name) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// HoistLoops replaces the loops inside of a loop's body that do not depend on its
+// variable by what name gives for them: they say the same of every element.
+func (v Value) HoistLoops(name func(Value) Value) Value {
+	return Value{hoist(v.n, nil, name)}
+}
+
+func hoist(n *node, bound []string, name func(Value) Value) *node {
+	if len(bound) > 0 && n.op == opMacro && !dependsOn(Value{n}, bound) {
+		return name(Value{n}).n
+	}
+	return n.each(func(i int, a *node) *node {
+		if n.binds(i) {
+			return hoist(a, append(slices.Clip(bound), n.vars...), name)
+		}
+		return hoist(a, bound, name)
+	})
+}
+
+func dependsOn(v Value, names []string) bool {
+	return slices.ContainsFunc(v.Idents(), func(free string) bool { return slices.Contains(names, free) })
+}
+
+// scoped is what is known of the variables that macros bind, the inner ones last.
+type scoped[T any] []binding[T]
+
+type binding[T any] struct {
+	name string
+	is   T
+}
+
+// of is what is known of a variable, if it is bound.
+func (s scoped[T]) of(name string) (is T, ok bool) {
+	for _, b := range slices.Backward(s) {
+		if b.name == name {
+			return b.is, true
+		}
+	}
+	return is, false
+}
+
+// in is s in the bodies of the macro n, whose last variable goes through elements; the
+// first of two goes through the indexes or keys.
+func (s scoped[T]) in(n *node, index, elem T) scoped[T] {
+	s = slices.Clip(s)
+	for i, x := range n.vars {
+		if len(n.vars) == 2 && i == 0 {
+			s = append(s, binding[T]{x, index})
+		} else {
+			s = append(s, binding[T]{x, elem})
+		}
+	}
+	return s
+}
