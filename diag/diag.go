@@ -114,6 +114,12 @@ func (l List) Sort() List {
 }
 
 // HasErrors tells whether any diagnostic is an Error.
-func (l List) HasErrors() bool {
-	return slices.ContainsFunc(l, func(d Diagnostic) bool { return d.Severity == Error })
+func (l List) HasErrors() bool { return l.Err() != nil }
+
+// Err is the first Error; nil where there is none.
+func (l List) Err() error {
+	if i := slices.IndexFunc(l, func(d Diagnostic) bool { return d.Severity == Error }); i >= 0 {
+		return l[i]
+	}
+	return nil
 }

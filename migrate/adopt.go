@@ -74,10 +74,8 @@ type Adoption struct {
 func AdoptFile(name string, data []byte) (Adoption, error) {
 	f, found := policy.Parse(name, data)
 	out := Adoption{Data: data}
-	for _, d := range found {
-		if d.Severity.String() == "error" {
-			return out, d
-		}
+	if err := found.Err(); err != nil {
+		return out, err
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	for _, p := range f.Policies {

@@ -84,13 +84,10 @@ func (w PolicyState) refuseChanging() error {
 // wayToCompare is what could speak for a policy. Nothing does for rules that generate
 // objects, and for those that change objects only a log.
 func (w PolicyState) wayToCompare() string {
-	rules, _, _ := unstructured.NestedSlice(w.Source.Object, "spec", "rules")
 	changes := false
-	for _, one := range rules {
-		rule, _ := one.(map[string]any)
-		name, _ := rule["name"].(string)
+	eachRule(w.Source.Object["spec"], func(name string, rule map[string]any) {
 		changes = changes || rule["mutate"] != nil && !w.stays(name)
-	}
+	})
 	if changes && w.closed() {
 		return "no comparison can speak for rules that change objects, for Kyverno carries them out no more;"
 	}

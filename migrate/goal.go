@@ -350,10 +350,5 @@ func annotated(policy *unstructured.Unstructured, part, does, history string, va
 // one is deleted or let go; nil where it does. Somebody may have decided before that to
 // delete this one, and be slow: what is deleted must be as it was read, so he is refused.
 func (w PolicyState) noteUnderWay(policy *unstructured.Unstructured, part string) *Move {
-	if policy.GetAnnotations()[v1alpha1.HistoryKey] == w.history() {
-		return nil
-	}
-	o := policy.DeepCopy()
-	annotate(o, map[string]string{v1alpha1.HistoryKey: w.history()})
-	return &Move{Does: "note in it what is under way", Part: part, Write: o}
+	return annotated(policy, part, "note in it what is under way", w.history(), map[string]string{v1alpha1.HistoryKey: w.history()})
 }

@@ -32,15 +32,11 @@ func takenOver(r *policy.Rule) bool {
 
 // eachGenerate calls do with every generate rule of a spec.
 func eachGenerate(spec any, do func(name string, generate map[string]any)) {
-	m, _ := spec.(map[string]any)
-	rules, _ := m["rules"].([]any)
-	for _, one := range rules {
-		rule, _ := one.(map[string]any)
-		name, _ := rule["name"].(string)
+	eachRule(spec, func(name string, rule map[string]any) {
 		if generate, ok := rule["generate"].(map[string]any); ok {
 			do(name, generate)
 		}
-	}
+	})
 }
 
 // orphan has Kyverno leave what the rules that are about to go from the source have

@@ -40,10 +40,7 @@ func MakePlan(compiled compile.Result, unread []*policy.Unread, violations map[*
 
 func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, violations map[*compile.Rule]report.Violations) report.PlannedPolicy {
 	group, _, _ := strings.Cut(p.APIVersion, "/")
-	out := report.PlannedPolicy{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Kyverno: ahead(group, p.Kind)}
-	if p.Namespaced() {
-		out.Namespace = p.Namespace
-	}
+	out := report.PlannedPolicy{Kind: p.Kind, Namespace: p.Within(), Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Kyverno: ahead(group, p.Kind)}
 	denies := false
 	for _, r := range rules {
 		row := report.PlannedRule{Rule: r.Name(), Type: r.Type(), Target: report.Target(r.Target), Line: r.Pos().Line, Reason: r.Reason}

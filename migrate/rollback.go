@@ -108,12 +108,10 @@ func restoreAdmission(o, original *unstructured.Unstructured) {
 // the record has ended it stays: whoever decided before that to have kvap enforce the
 // policy, and is slow, finds another version than he read, and is refused.
 func (w PolicyState) forget() *Move {
-	if w.Source == nil || w.closed() || w.Source.GetAnnotations()[v1alpha1.HistoryKey] == "" {
+	if w.Source == nil || w.closed() {
 		return nil
 	}
-	o := w.Source.DeepCopy()
-	annotate(o, map[string]string{v1alpha1.HistoryKey: ""})
-	return &Move{Does: "take what kvap wrote into it out again", Part: "rollback-2-native-off", Write: o}
+	return annotated(w.Source, "rollback-2-native-off", "take what kvap wrote into it out again", "", map[string]string{v1alpha1.HistoryKey: ""})
 }
 
 // letGo ends kvap's part, once Kyverno judges.

@@ -169,13 +169,19 @@ func KyvernoHasRest(policy *unstructured.Unstructured) bool {
 
 // RuleNames are the names of the rules of a policy.
 func RuleNames(policy *unstructured.Unstructured) []string {
-	rules, _, _ := unstructured.NestedSlice(policy.Object, "spec", "rules")
 	var out []string
-	for _, r := range rules {
-		if rule, ok := r.(map[string]any); ok {
+	eachRule(policy.Object["spec"], func(name string, _ map[string]any) { out = append(out, name) })
+	return out
+}
+
+// eachRule calls do with every rule of a spec.
+func eachRule(spec any, do func(name string, rule map[string]any)) {
+	m, _ := spec.(map[string]any)
+	rules, _ := m["rules"].([]any)
+	for _, one := range rules {
+		if rule, ok := one.(map[string]any); ok {
 			name, _ := rule["name"].(string)
-			out = append(out, name)
+			do(name, rule)
 		}
 	}
-	return out
 }

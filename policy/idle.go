@@ -71,10 +71,15 @@ func (e *Exception) idle(policies []*Policy) (ds diag.List) {
 
 // FullName is how an exception names the policy: with its namespace, if it has one.
 func (p *Policy) FullName() string {
+	return strings.TrimPrefix(p.Within()+"/"+p.Name, "/")
+}
+
+// Within is the namespace that the policy is about; empty for one of the whole cluster.
+func (p *Policy) Within() string {
 	if p.Namespaced() {
-		return p.Namespace + "/" + p.Name
+		return p.Namespace
 	}
-	return p.Name
+	return ""
 }
 
 func (ref ExceptionRef) covers(rule string) bool {

@@ -200,10 +200,8 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, d := range found {
-		if d.Severity == diag.Error {
-			return nil, nil, exit.Usage(fmt.Errorf("--param: %w", d))
-		}
+	if err := found.Err(); err != nil {
+		return nil, nil, exit.Usage(fmt.Errorf("--param: %w", err))
 	}
 	var out []*unstructured.Unstructured
 	for _, o := range objects {

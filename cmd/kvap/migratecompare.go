@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,18 +280,15 @@ func hideSecrets(r report.Comparison) {
 
 // saveDisagreements writes a line for each request that the sides disagree on.
 func saveDisagreements(path string, r report.Comparison) error {
-	if path == "" {
-		return nil
-	}
-	var lines []byte
+	var lines []json.RawMessage
 	for _, rule := range r.Rules {
 		for _, d := range rule.Disagreements {
 			if len(d.Request) > 0 {
-				lines = append(append(lines, d.Request...), '\n')
+				lines = append(lines, d.Request)
 			}
 		}
 	}
-	return os.WriteFile(path, lines, 0o600)
+	return saveLines(path, lines, 0o600)
 }
 
 // A comparison is a run of compare, and what the flags gave it.

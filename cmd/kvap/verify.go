@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,10 +199,7 @@ func (f verifyFlags) read(cmd *cobra.Command, paths []string, o *verify.Options)
 }
 
 func verifyOne(ctx context.Context, p *policy.Policy, o verify.Options) report.VerifiedPolicy {
-	out := report.VerifiedPolicy{Name: p.Name, Kind: p.Kind, File: p.Pos.File, Rules: []report.VerifiedRule{}, Refused: []string{}}
-	if p.Namespaced() {
-		out.Namespace = p.Namespace
-	}
+	out := report.VerifiedPolicy{Name: p.Name, Kind: p.Kind, Namespace: p.Within(), File: p.Pos.File, Rules: []report.VerifiedRule{}, Refused: []string{}}
 	evidence, err := verify.Policy(ctx, p, o)
 	if err != nil {
 		out.Error = err.Error()
@@ -246,18 +244,28 @@ func (f verifyFlags) write(w io.Writer, v report.Verification) error {
 
 // saveFound writes a line for each counterexample; none make an empty file.
 func (f verifyFlags) saveFound(v report.Verification) error {
-	if f.save == "" {
-		return nil
-	}
-	var lines []byte
+	var lines []json.RawMessage
 	for _, p := range v.Policies {
 		for _, r := range p.Rules {
 			if r.Counterexample != nil {
-				lines = append(append(lines, r.Counterexample.Line...), '\n')
+				lines = append(lines, r.Counterexample.Line)
 			}
 		}
 	}
-	return os.WriteFile(f.save, lines, 0o644) //nolint:gosec // it is for others to read
+	return saveLines(f.save, lines, 0o644)
+}
+
+// saveLines writes lines to a file, if one is named.
+func saveLines(path string, lines []json.RawMessage, mode os.FileMode) error {
+	if path == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, line := range lines {
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	return os.WriteFile(path, b.Bytes(), mode)
 }
 
 // errSaveToOutput refuses to mix what is saved with what is printed.

@@ -227,15 +227,12 @@ func (done *Compilation) byPolicy() []group {
 
 // Report fills the values that are rendered.
 func (done *Compilation) Report() report.Conversion {
-	rules := map[*policy.Policy][]report.Rule{}
-	for _, r := range done.Rules {
-		rules[r.Policy] = append(rules[r.Policy], done.row(r))
-	}
+	rules := done.rulesOf()
 	var policies []report.Policy
 	for _, p := range done.Policies {
-		row := report.Policy{Name: p.Name, Kind: p.Kind, File: p.Pos.File, Rules: rules[p]}
-		if p.Namespaced() {
-			row.Namespace = p.Namespace
+		row := report.Policy{Name: p.Name, Kind: p.Kind, Namespace: p.Within(), File: p.Pos.File}
+		for _, r := range rules[p] {
+			row.Rules = append(row.Rules, done.row(r))
 		}
 		policies = append(policies, row)
 	}

@@ -165,11 +165,7 @@ func (f *fileNames) add(of any, base, kind string) string {
 func namesOf(policies []*policy.Policy, unread []*policy.Unread) *fileNames {
 	names := &fileNames{of: map[any]string{}, taken: map[string]bool{}}
 	for _, p := range policies {
-		base := p.Name
-		if p.Namespaced() {
-			base = p.Namespace + "." + p.Name
-		}
-		names.add(p, base, p.Kind)
+		names.add(p, strings.TrimPrefix(p.Within()+"."+p.Name, "."), p.Kind)
 	}
 	for _, u := range unread {
 		// Nobody has checked these names.

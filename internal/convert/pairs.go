@@ -27,10 +27,7 @@ func (done *Compilation) Pairs(sources []input.Source) []report.Pair {
 }
 
 func (done *Compilation) pair(r *compile.Rule, lines []string) report.Pair {
-	p := report.Pair{Policy: r.Policy.Name, Rule: r.Name(), File: r.Policy.Pos.File}
-	if r.Policy.Namespaced() {
-		p.Namespace = r.Policy.Namespace
-	}
+	p := report.Pair{Policy: r.Policy.Name, Namespace: r.Policy.Within(), Rule: r.Name(), File: r.Policy.Pos.File}
 	marks := map[int]int{} // by line of the source
 	for _, f := range r.Forms {
 		for _, place := range f.Places {

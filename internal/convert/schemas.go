@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/schema"
@@ -36,10 +35,8 @@ func Schemas(release cel.Release, paths []string) (*schema.Set, error) {
 		found = append(found, ds...)
 		set = next
 	}
-	for _, d := range found.Sort() {
-		if d.Severity == diag.Error {
-			return nil, exit.Usage(fmt.Errorf("--crds: %w", d))
-		}
+	if err := found.Sort().Err(); err != nil {
+		return nil, exit.Usage(fmt.Errorf("--crds: %w", err))
 	}
 	return set, nil
 }

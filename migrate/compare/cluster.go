@@ -64,7 +64,7 @@ func (c *Comparing) readPolicies(ctx context.Context, s *Setting, mark *strings.
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
-		err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error {
+		err := c.Cluster.EachOf(ctx, kind, c.leave, func(u unstructured.Unstructured) error {
 			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
 			return c.readPolicy(s, u)
 		})
@@ -90,12 +90,6 @@ func (c *Comparing) readAround(ctx context.Context, s *Setting, mark *strings.Bu
 		fmt.Fprintf(mark, "%s ", s.compared[i].digest)
 	}
 	return nil
-}
-
-// eachOf calls visit for each object of a kind that is served: its group, the kind,
-// and the versions.
-func (c *Comparing) eachOf(ctx context.Context, kind []string, visit func(unstructured.Unstructured) error) error {
-	return c.Cluster.EachOf(ctx, kind, c.leave, visit)
 }
 
 // leave notes what could not be read, once.
@@ -170,29 +164,6 @@ func (c *Comparing) newLook(s *Setting) (*scan.Look, error) {
 	o.Schemas, o.Exceptions = s.Schemas, s.Exceptions
 	compiled := compile.Policies(compile.Input{Policies: s.Policies, Exceptions: s.Exceptions}, compile.Options{Translate: o})
 	return scan.NewLook(c.Cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.Exceptions, Schemas: s.Schemas, Triggers: true})
-}
-
-// clusterObjects sends the objects that the cluster has.
-func (c *Comparing) clusterObjects(ctx context.Context, send func(*unstructured.Unstructured, string) error) error {
-	look, err := c.newLook(c.setting)
-	if err != nil {
-		return err
-	}
-	passedOver, err := look.Objects(ctx, func(o *unstructured.Unstructured) error { return send(o, "") })
-	for _, resource := range passedOver {
-		c.leave(fmt.Errorf("objects of %s may not be read", resource))
-	}
-	return err
-}
-
-// clusterReports adds what Kyverno has reported.
-func (c *Comparing) clusterReports(ctx context.Context, to *evidence.Register) error {
-	for _, kind := range evidence.ReportKinds() {
-		if err := c.eachOf(ctx, kind, func(u unstructured.Unstructured) error { to.Add(u.Object); return nil }); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // rehearsals are what kvap's webhook said in shadow, and which of the objects that it

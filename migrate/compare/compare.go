@@ -309,7 +309,15 @@ func (c *Comparing) eachObject(ctx context.Context, send func(*unstructured.Unst
 	if c.Cluster == nil {
 		return nil
 	}
-	return c.clusterObjects(ctx, send)
+	look, err := c.newLook(c.setting)
+	if err != nil {
+		return err
+	}
+	passedOver, err := look.Objects(ctx, func(o *unstructured.Unstructured) error { return send(o, "") })
+	for _, resource := range passedOver {
+		c.leave(fmt.Errorf("objects of %s may not be read", resource))
+	}
+	return err
 }
 
 // unjudged tells of what the judges could not read.
@@ -358,7 +366,12 @@ func (c *Comparing) register(ctx context.Context) (*evidence.Register, error) {
 	if c.Cluster == nil {
 		return out, nil
 	}
-	return out, c.clusterReports(ctx, out)
+	for _, kind := range evidence.ReportKinds() {
+		if err := c.Cluster.EachOf(ctx, kind, c.leave, func(u unstructured.Unstructured) error { out.Add(u.Object); return nil }); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // replay puts recorded requests before both judges.

@@ -63,14 +63,7 @@ func (s *Setting) judges(o Options) (*judge.Judges, error) {
 
 // takes tells whether a policy is compared.
 func takes(s live.Selection, p *policy.Policy) bool {
-	return s.Takes(namespaceOf(p), p.Name, labelsOf(p))
-}
-
-func namespaceOf(p *policy.Policy) string {
-	if p.Namespaced() {
-		return p.Namespace
-	}
-	return ""
+	return s.Takes(p.Within(), p.Name, labelsOf(p))
 }
 
 func labelsOf(p *policy.Policy) labels.Set {
@@ -87,7 +80,7 @@ func labelsOf(p *policy.Policy) labels.Set {
 // limit leaves only the policies of a selection, and their native objects.
 func (s *Setting) limit(to live.Selection) error {
 	for _, name := range to.Names {
-		if !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return to.Means(name, namespaceOf(p), p.Name) }) {
+		if !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return to.Means(name, p.Within(), p.Name) }) {
 			return fmt.Errorf("there is no policy %s; policies are named as NAME or NAMESPACE/NAME", name)
 		}
 	}

@@ -245,11 +245,7 @@ func (e *event) failedOpen() bool {
 func (d *denial) covers(p *policy.Policy) bool {
 	fine := len(p.MatchConditions) > 0
 	if before, name, ok := strings.Cut(d.webhook, "-finegrained-"); ok {
-		full := p.Name
-		if p.Namespaced() {
-			full = p.Namespace + "-" + p.Name
-		}
-		return fine && before != "" && name == full
+		return fine && before != "" && name == strings.TrimPrefix(p.Within()+"-"+p.Name, "-")
 	}
 	mode := "-fail"
 	if p.FailurePolicy == policy.Ignore {

@@ -46,11 +46,7 @@ func Adopt(sources []input.Source, folder string) (Adopted, error) {
 // adoptedOf says what became of the policies of a file.
 func adoptedOf(file string, a migrate.Adoption) (out []report.HandedOverPolicy) {
 	row := func(p *policy.Policy) report.HandedOverPolicy {
-		one := report.HandedOverPolicy{Kind: p.Kind, Name: p.Name, From: "file", To: "file"}
-		if p.Namespaced() {
-			one.Namespace = p.Namespace
-		}
-		return one
+		return report.HandedOverPolicy{Kind: p.Kind, Namespace: p.Within(), Name: p.Name, From: "file", To: "file"}
 	}
 	for _, p := range a.Policies {
 		one := row(p)

@@ -100,10 +100,7 @@ const stageOutside = "none"
 // worldOf is a policy of a file before anything was done.
 func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.PolicyState {
 	group, _, _ := strings.Cut(p.APIVersion, "/")
-	ref := v1alpha1.PolicyReference{Group: group, Kind: p.Kind, Name: p.Name}
-	if p.Namespaced() {
-		ref.Namespace = p.Namespace
-	}
+	ref := v1alpha1.PolicyReference{Group: group, Kind: p.Kind, Namespace: p.Within(), Name: p.Name}
 	w := migrate.PolicyState{Now: time.Now(), Name: controller.TranslationName(ref), Ref: ref, Source: objectOf(p)}
 	for _, r := range rules {
 		if r.Policy == p && (r.Target == translate.Unsupported || r.NotServed() != "") {

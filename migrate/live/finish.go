@@ -3,12 +3,10 @@ package live
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,10 +50,7 @@ func (r *Reader) Finish(ctx context.Context) (out report.Finish, err error) {
 	if out.Parts, err = r.definitions(ctx); err != nil {
 		return out, err
 	}
-	hooks, namespace, err := r.registered(ctx)
-	if err != nil {
-		return out, err
-	}
+	hooks, namespace := r.kyverno.registered()
 	out.Parts = append(out.Parts, hooks...)
 	out.Done = unfinished == 0 && !slices.ContainsFunc(out.Parts, needsKyverno)
 	if namespace == "" { // its webhooks are called by a URL
@@ -260,30 +255,19 @@ func (r *Reader) countOf(ctx context.Context, group, kind string) (int, error) {
 }
 
 // registered are Kyverno's webhook configurations, and the namespace that they lead to.
-func (r *Reader) registered(ctx context.Context) (out []report.LeftPart, namespace string, err error) {
-	for kind, resource := range map[string]string{
-		"MutatingWebhookConfiguration": "mutatingwebhookconfigurations", "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
-	} {
-		items, _, listed := r.List(ctx, apischema.GroupVersionResource{Group: admissionregistrationv1.GroupName, Version: "v1", Resource: resource})
-		err = errors.Join(err, listed)
-		for i := range items {
-			if _, ok := items[i].GetLabels()[kyvernoLabel]; !ok {
-				continue
-			}
-			out = append(out, report.LeftPart{Kind: kind, Name: items[i].GetName(), Owner: "Kyverno", Next: "goes with Kyverno"})
-			hooks, _, _ := unstructured.NestedSlice(items[i].Object, "webhooks")
-			for _, h := range hooks {
-				if m, ok := h.(map[string]any); ok {
-					in, _, _ := unstructured.NestedString(m, "clientConfig", "service", "namespace")
-					namespace = cmp.Or(namespace, in)
-				}
+func (k *kyvernoWatch) registered() (out []report.LeftPart, namespace string) {
+	for _, c := range k.configurations {
+		out = append(out, report.LeftPart{Kind: c.Kind, Name: c.Name, Owner: "Kyverno", Next: "goes with Kyverno"})
+		for _, h := range c.Webhooks {
+			if service := h.ClientConfig.Service; service != nil {
+				namespace = cmp.Or(namespace, service.Namespace)
 			}
 		}
 	}
 	slices.SortFunc(out, func(a, b report.LeftPart) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	return out, namespace, err
+	return out, namespace
 }
 
 const (

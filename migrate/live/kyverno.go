@@ -35,6 +35,7 @@ type kyvernoWatch struct {
 	served registration.Table
 	// validating and mutating are Kyverno's webhooks for resources.
 	validating, mutating []admissionregistrationv1.ValidatingWebhook
+	configurations       []*admissionregistrationv1.ValidatingWebhookConfiguration // both kinds have the same form, as far as this goes
 	alive                heartbeat
 	unread               error  // why it is not known whether it is alive
 	version              string // of its image; "" where that is not known
@@ -55,7 +56,7 @@ func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
 
 // read reads Kyverno's webhook configurations, and whether it is alive.
 func (k *kyvernoWatch) read(ctx context.Context) error {
-	k.validating, k.mutating = nil, nil
+	k.validating, k.mutating, k.configurations = nil, nil, nil
 	now, err := readHeartbeat(ctx, k.Connection)
 	if k.unread = err; err != nil && !apierrors.IsForbidden(err) {
 		return err
@@ -74,11 +75,11 @@ func (k *kyvernoWatch) read(ctx context.Context) error {
 			if _, ok := items[i].GetLabels()[kyvernoLabel]; !ok {
 				continue
 			}
-			// Both kinds have the same form, as far as this goes.
 			c := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, c); err != nil {
 				return err
 			}
+			k.configurations = append(k.configurations, c)
 			k.add(c.Webhooks)
 		}
 	}
