@@ -16,6 +16,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/manifest"
 )
 
 const (
@@ -271,4 +272,49 @@ func Overwritten(file string, sources []Source) string {
 		}
 	}
 	return ""
+}
+
+// Manifests reads the objects of some paths. A path that does not exist ends
+// the run; a document that cannot be read is a diagnostic.
+func Manifests(flag string, paths []string, stdin io.Reader) ([]manifest.Object, []Source, diag.List, error) {
+	if len(paths) == 0 {
+		return nil, nil, nil, nil
+	}
+	sources, found, err := Read(paths, stdin)
+	if err != nil {
+		return nil, nil, nil, exit.Usage(fmt.Errorf("%s: %w", flag, err))
+	}
+	var objects []manifest.Object
+	for _, s := range sources {
+		if len(s.Data) == SizeLimit {
+			found = append(found, diag.Errorf(diag.Pos{File: s.Name}, diag.Unreadable, "the file is larger than 10 MiB; split it"))
+			continue
+		}
+		read, ds := manifest.Read(s.Name, s.Data)
+		objects, found = append(objects, read...), append(found, ds...)
+	}
+	return objects, sources, found, nil
+}
+
+// OneOf finds a flag's value among those that are allowed.
+func OneOf[T ~string](flag, value string, allowed ...T) (T, error) {
+	if slices.Contains(allowed, T(value)) {
+		return T(value), nil
+	}
+	var words []string
+	for _, a := range allowed {
+		if a != "" {
+			words = append(words, string(a))
+		}
+	}
+	return "", fmt.Errorf("%s %s: want one of %s", flag, value, strings.Join(words, ", "))
+}
+
+// Words are values of a type that is text.
+func Words[T ~string](list ...T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
 }
