@@ -106,7 +106,7 @@ func (r *preparedRule) read(p *policy.Policy, rule *policy.Rule) {
 		r.existing = *g.Existing
 	}
 	r.synchronize, r.goes = g.Synchronize, g.Synchronize && !g.Orphans()
-	r.makesOfDeleted = slices.ContainsFunc(filtersOf(rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, "DELETE") })
+	r.makesOfDeleted = slices.ContainsFunc(rule.Match.Filters(), func(f *policy.Filter) bool { return slices.Contains(f.Operations, "DELETE") })
 	targets := targetsOf(g)
 	r.makes = literalKinds(targets)
 	r.copies = literalKinds(slices.DeleteFunc(targets, func(t *policy.GenerateTarget) bool { return t.Clone == nil && t.CloneList == nil }))
@@ -141,7 +141,7 @@ func (r *preparedRule) namesKind(at v1alpha1.ObjectReference) bool {
 			return slices.Contains(c.Groups, "*") || slices.Contains(c.Groups, kind.Group)
 		})
 	}
-	return slices.ContainsFunc(filtersOf(r.match), func(f *policy.Filter) bool {
+	return slices.ContainsFunc(r.match.Filters(), func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
 			k, ok := policy.ParseKind(text.Value)
 			return ok && policy.Wildcard(k.Group, kind.Group) && policy.Wildcard(k.Kind, kind.Kind)
@@ -156,7 +156,7 @@ func (w *Worker) matched(h *preparedRule) []ObjectKind {
 		return w.constrained(h.constraints)
 	}
 	var out []ObjectKind
-	for _, f := range filtersOf(h.match) {
+	for _, f := range h.match.Filters() {
 		for _, text := range f.Kinds {
 			k, ok := policy.ParseKind(text.Value)
 			if !ok || k.Subresource != "" || k.Kind == "*" {

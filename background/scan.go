@@ -90,18 +90,6 @@ func (s *policySnapshot) leavesOut(object map[string]any) bool {
 	return namespace != "" && slices.Contains(s.excluded, namespace)
 }
 
-// filtersOf are all filters of a block.
-func filtersOf(m *policy.MatchBlock) []*policy.Filter {
-	if m == nil {
-		return nil
-	}
-	out := slices.Concat(m.Any, m.All)
-	if m.Legacy != nil {
-		out = append(out, m.Legacy)
-	}
-	return out
-}
-
 // asksOperation tells that all filters of a rule name operations, so that nothing
 // matches that has none.
 func asksOperation(m *policy.MatchBlock) bool {
@@ -150,7 +138,7 @@ func holds(n *policy.Node, text *regexp.Regexp) bool {
 }
 
 func matchesUser(m *policy.MatchBlock) bool {
-	return slices.ContainsFunc(filtersOf(m), func(f *policy.Filter) bool { return len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 })
+	return slices.ContainsFunc(m.Filters(), func(f *policy.Filter) bool { return len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 })
 }
 
 // A scanCursor is how far the objects that a rule may be about were looked at: up to a page

@@ -176,14 +176,10 @@ func (s *served) kindsOf(r *compile.Rule) (all int, missing []string) {
 			}
 		}
 	}
-	if r.Source == nil || r.Source.Match == nil {
+	if r.Source == nil {
 		return all, missing
 	}
-	filters := slices.Concat(r.Source.Match.Any, r.Source.Match.All)
-	if legacy := r.Source.Match.Legacy; legacy != nil {
-		filters = append(filters, legacy)
-	}
-	for _, f := range filters {
+	for _, f := range r.Source.Match.Filters() {
 		for _, k := range f.Kinds {
 			note(k.Value, s.has(k.Value))
 		}

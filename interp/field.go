@@ -32,7 +32,7 @@ type formats func(at []string) Format
 // kinds that are wildcards no field is known.
 func (a *preparedRequest) formatsFor(r *policy.Rule) formats {
 	typed, ok := a.world.(Typed)
-	if !ok || slices.ContainsFunc(filtersOf(r.Match), func(f *policy.Filter) bool { return slices.ContainsFunc(f.Kinds, ofManyKinds) }) {
+	if !ok || slices.ContainsFunc(r.Match.Filters(), func(f *policy.Filter) bool { return slices.ContainsFunc(f.Kinds, ofManyKinds) }) {
 		return nil
 	}
 	kind := objectKind(a.request.Admission)

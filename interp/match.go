@@ -48,20 +48,12 @@ func asksFor(b *policy.MatchBlock, k resourceKind) bool {
 	if k != ephemeralContainers() {
 		return true
 	}
-	return slices.ContainsFunc(filtersOf(b), func(f *policy.Filter) bool {
+	return slices.ContainsFunc(b.Filters(), func(f *policy.Filter) bool {
 		return len(f.Kinds) == 0 || slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
 			selector, ok := parseKind(text.Value)
 			return ok && selector.asksFor(k)
 		})
 	})
-}
-
-func filtersOf(b *policy.MatchBlock) []*policy.Filter {
-	filters := slices.Concat(b.Any, b.All)
-	if b.Legacy != nil {
-		filters = append(filters, b.Legacy)
-	}
-	return filters
 }
 
 func blockMatches(b *policy.MatchBlock, s *filterInput) bool {

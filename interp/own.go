@@ -52,7 +52,7 @@ func (a *preparedRequest) spares(r *policy.Rule) bool {
 
 // namesKind tells that some filter has a kind without a wildcard.
 func namesKind(b *policy.MatchBlock, k resourceKind) bool {
-	return b != nil && slices.ContainsFunc(filtersOf(b), func(f *policy.Filter) bool {
+	return b != nil && slices.ContainsFunc(b.Filters(), func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(text policy.Text) bool {
 			selector, ok := parseKind(text.Value)
 			return ok && !strings.ContainsAny(selector.kind, "*?") && selector.matches(k)

@@ -52,7 +52,7 @@ func (r *reader) nobodysFilters(m *MatchBlock) {
 	if m == nil {
 		return
 	}
-	for _, f := range m.filters() {
+	for _, f := range m.Filters() {
 		if len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0 {
 			r.fail(f.Pos, diag.Conflict, "a cleanup policy runs on a schedule and knows no user; remove roles, clusterRoles and subjects")
 		}

@@ -103,7 +103,7 @@ func (p *Policy) eligible() bool {
 			if block == nil {
 				continue
 			}
-			for _, f := range block.filters() {
+			for _, f := range block.Filters() {
 				if f.preventsExpansion() {
 					return false
 				}
@@ -176,7 +176,7 @@ func (m *MatchBlock) kinds() []Text {
 		return nil
 	}
 	var kinds []Text
-	for _, f := range m.filters() {
+	for _, f := range m.Filters() {
 		kinds = append(kinds, f.Kinds...)
 	}
 	return kinds

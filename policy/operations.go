@@ -8,10 +8,10 @@ import "slices"
 // stays as it is: it would be void. What CEL reads is for the caller to say.
 func (p *Policy) LimitOperations(cel FieldReader) {
 	for _, r := range p.Rules {
-		if r.Validate == nil || r.Match == nil || r.AsksForOperation(cel) || slices.ContainsFunc(r.Match.filters(), (*Filter).choosesOperations) {
+		if r.Validate == nil || r.Match == nil || r.AsksForOperation(cel) || slices.ContainsFunc(r.Match.Filters(), (*Filter).choosesOperations) {
 			continue
 		}
-		for _, f := range r.Match.filters() {
+		for _, f := range r.Match.Filters() {
 			if len(f.Kinds) > 0 { // a filter without has no place for them, nor a native form
 				f.Operations = documented()
 			}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
@@ -95,16 +96,19 @@ func (r *reader) ownNamespace(m *MatchBlock) {
 	if m == nil {
 		return
 	}
-	for _, f := range m.filters() {
+	for _, f := range m.Filters() {
 		if len(f.Namespaces) > 0 {
 			r.fail(f.Namespaces[0].Pos, diag.Conflict, "a namespaced Policy is about its own namespace only; remove namespaces, or make it a ClusterPolicy")
 		}
 	}
 }
 
-// filters are all filters of the block.
-func (m *MatchBlock) filters() []*Filter {
-	filters := append(append([]*Filter(nil), m.Any...), m.All...)
+// Filters are all filters of the block; none of nil.
+func (m *MatchBlock) Filters() []*Filter {
+	if m == nil {
+		return nil
+	}
+	filters := slices.Concat(m.Any, m.All)
 	if m.Legacy != nil {
 		filters = append(filters, m.Legacy)
 	}

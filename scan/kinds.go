@@ -81,11 +81,7 @@ func (p Policies) about(rule *compile.Rule, gv apischema.GroupVersion, r metav1.
 
 // matchesKind tells whether a filter can mean a resource.
 func matchesKind(m *policy.MatchBlock, gv apischema.GroupVersion, r metav1.APIResource) bool {
-	filters := slices.Concat(m.Any, m.All)
-	if m.Legacy != nil {
-		filters = append(filters, m.Legacy)
-	}
-	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
+	return slices.ContainsFunc(m.Filters(), func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {
 			s, ok := policy.ParseKind(k.Value)
 			return ok && s.Subresource == "" && word(s.Group, gv.Group) && word(s.Version, gv.Version) && word(s.Kind, r.Kind)

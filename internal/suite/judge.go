@@ -195,14 +195,7 @@ func (r *run) notNative(s *session, o judge.Opinion) string {
 // matchesUsers tells whether a block looks at the user. Without a user, Kyverno
 // passes over what match says of users; an API server always has one.
 func matchesUsers(m *policy.MatchBlock) bool {
-	if m == nil {
-		return false
-	}
-	filters := slices.Concat(m.Any, m.All)
-	if m.Legacy != nil {
-		filters = append(filters, m.Legacy)
-	}
-	return slices.ContainsFunc(filters, func(f *policy.Filter) bool {
+	return slices.ContainsFunc(m.Filters(), func(f *policy.Filter) bool {
 		return len(f.Subjects)+len(f.Roles)+len(f.ClusterRoles) > 0
 	})
 }
