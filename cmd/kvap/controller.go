@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,24 +29,11 @@ import (
 
 // controllerFlags are the flags of controller as the user gave them.
 type controllerFlags struct {
-	kubeconfig     string
-	context        string
-	namespace      string
-	mode           string
-	release        string
-	mutations      string
-	exclude        []string
-	exceptions     []string
-	leader         bool
-	metrics        string
-	health         string
-	pprof          string
-	reports        string
-	cleanup        string
-	limit          int
-	namespaceLimit int
-	verbose        bool
-	webhook        incluster.Webhook
+	kubeconfig, context string
+	release, reports    string
+	exclude, exceptions []string
+	verbose             bool
+	incluster.Options
 }
 
 func newController() *cobra.Command {
@@ -81,21 +69,21 @@ Exit codes: 0 it was told to end, 2 usage, 3 a runtime error.`,
 func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "the cluster; without it that of KUBECONFIG, ~/.kube/config or the Pod")
 	fs.StringVar(&f.context, "context", "", "the context of the kubeconfig file")
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "kvap's own namespace, for its lease; that of the context or the Pod by default")
-	addChoice(fs, &f.mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off", controller.Modes()...)
+	fs.StringVarP(&f.Controller.Namespace, "namespace", "n", "", "kvap's own namespace, for its lease; that of the context or the Pod by default")
+	addChoice(fs, &f.Controller.Mode, "mode", "shadow", "what to do with policies that do not say: shadow, enforce or off", controller.Modes()...)
 	fs.StringVar(&f.release, "kubernetes-version", "", "the oldest Kubernetes release that must take the objects; the API server's by default")
-	addChoice(fs, &f.mutations, "mutations", controller.MutationsAuto, "who runs rules that mutate: auto, the API server where it serves MutatingAdmissionPolicies and a rule may run twice; native, the same, and an error where it does not; or webhook", controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
+	addChoice(fs, &f.Controller.Mutations, "mutations", controller.MutationsAuto, "who runs rules that mutate: auto, the API server where it serves MutatingAdmissionPolicies and a rule may run twice; native, the same, and an error where it does not; or webhook", controller.MutationsAuto, controller.MutationsNative, controller.MutationsWebhook)
 	fs.StringSliceVar(&f.exclude, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "what bindings leave out; none for none")
 	fs.StringSliceVar(&f.exceptions, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
-	fs.IntVar(&f.namespaceLimit, "namespace-limit", 100, "how many native rules, and objects, the Policies of one namespace have at most; 0 for no limit")
-	fs.BoolVar(&f.leader, "leader-elect", false, "of several replicas, only one writes")
-	fs.StringVar(&f.metrics, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
-	fs.StringVar(&f.health, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
-	fs.StringVar(&f.pprof, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
-	addWebhook(fs, &f.webhook)
+	fs.IntVar(&f.Controller.NamespaceLimit, "namespace-limit", 100, "how many native rules, and objects, the Policies of one namespace have at most; 0 for no limit")
+	fs.BoolVar(&f.Controller.LeaderElection, "leader-elect", false, "of several replicas, only one writes")
+	fs.StringVar(&f.Controller.MetricsAddress, "metrics-bind-address", "0", "where metrics are served, for instance :8080; 0 for nowhere")
+	fs.StringVar(&f.Controller.HealthAddress, "health-probe-bind-address", "0", "where /healthz and /readyz are served; 0 for nowhere")
+	fs.StringVar(&f.Controller.PprofAddress, "pprof-bind-address", "0", "where profiles are served, for instance 127.0.0.1:6060; 0 for nowhere")
+	addWebhook(fs, &f.Webhook)
 	addChoice(fs, &f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none", "wgpolicyk8s", "openreports", "none")
-	addChoice(fs, &f.cleanup, "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies", input.Words(incluster.Cleanings()...)...)
-	fs.IntVar(&f.limit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
+	addChoice(fs, (*string)(&f.Cleanup), "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies", input.Words(incluster.Cleanings()...)...)
+	fs.IntVar(&f.CleanupLimit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
@@ -104,11 +92,11 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 const garbagePercent = 40
 
 func runController(cmd *cobra.Command, f controllerFlags) error {
-	options, err := f.options()
-	if err != nil {
+	var err error
+	if f.Controller, err = f.options(); err != nil {
 		return err
 	}
-	if err := f.webhook.Check(); err != nil {
+	if err := f.Webhook.Check(); err != nil {
 		return err
 	}
 	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, "")
@@ -118,27 +106,21 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if config == nil {
 		return noCluster()
 	}
-	if options.Namespace == "" {
-		options.Namespace = namespace
-	}
+	f.Controller.Namespace = cmp.Or(f.Controller.Namespace, namespace)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
 	ctx, stop := untilTold(cmd)
 	defer stop()
 	log := logTo(cmd.ErrOrStderr(), f.verbose)
-	server := incluster.Options{Controller: options, Webhook: f.webhook, Cleanup: incluster.Cleaning(f.cleanup), CleanupLimit: f.limit}
-	return exit.Runtime(incluster.Run(ctx, config, server, log))
+	return exit.Runtime(incluster.Run(ctx, config, f.Options, log))
 }
 
-func (f controllerFlags) options() (controller.Options, error) {
-	o := controller.Options{
-		Mode: f.mode, Namespace: f.namespace, Version: version().Version, Mutations: f.mutations,
-		Reports:        map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[f.reports],
-		NamespaceLimit: f.namespaceLimit,
-		LeaderElection: f.leader, MetricsAddress: f.metrics, HealthAddress: f.health, PprofAddress: f.pprof,
-	}
-	var err error
+// options are what the flags mean.
+func (f controllerFlags) options() (o controller.Options, err error) {
+	o = f.Controller
+	o.Version = version().Version
+	o.Reports = map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[f.reports]
 	if o.ExcludeNamespaces, err = excludedNamespaces(f.exclude); err != nil {
 		return o, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/dev"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/vap"
 )
 
 // devFlags are the flags of dev as the user gave them.
@@ -79,10 +78,6 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
 }
 
 func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
-	options, err := controllerFlags{mode: f.mode, mutations: controller.MutationsAuto, exclude: vap.DefaultExcludedNamespaces(), exceptions: []string{"*"}, reports: "none"}.options()
-	if err != nil {
-		return err
-	}
 	objects, err := dev.Policies(paths, cmd.InOrStdin(), cmd.ErrOrStderr())
 	if err != nil {
 		return exit.Usage(err)
@@ -98,7 +93,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 		logs = cmd.ErrOrStderr()
 	}
 	err = dev.Run(ctx, dev.Options{
-		Dir: f.dir, Controller: options, Kyverno: f.kyverno, Definitions: definitions, Objects: objects,
+		Dir: f.dir, Controller: controller.Options{Mode: f.mode, ExceptionNamespaces: []string{"*"}, Version: version().Version}, Kyverno: f.kyverno, Definitions: definitions, Objects: objects,
 		Out: cmd.OutOrStdout(), Errs: cmd.ErrOrStderr(), Log: logTo(logs, false),
 	})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
