@@ -320,13 +320,9 @@ type lesson struct {
 
 // isTotal tells that n is not an error, whatever the input.
 func (s simplifier) isTotal(n *node) bool {
-	q := standing{n, s.known, s.around}
-	answer, asked := s.totals[q]
-	if !asked {
-		answer = s.isTotalAlone(n) || s.around.isTotal(n, s.known)
-		s.totals[q] = answer
-	}
-	return answer
+	return remember(s.totals, standing{n, s.known, s.around}, func() bool {
+		return s.isTotalAlone(n) || s.around.isTotal(n, s.known)
+	})
 }
 
 // node simplifies n from the inside out. boolean tells that where n stands, what
@@ -335,34 +331,26 @@ func (s simplifier) node(n *node, boolean bool) *node {
 	if len(n.args) == 0 {
 		return s.shorter(n, boolean)
 	}
-	q := wanted{standing{n, s.known, s.around}, boolean}
-	out, done := s.outs[q]
-	if !done {
-		out = s.shorter(n, boolean)
-		s.outs[q] = out
-	}
-	return out
+	return remember(s.outs, wanted{standing{n, s.known, s.around}, boolean}, func() *node { return s.shorter(n, boolean) })
 }
 
 // learn is what is known where n has a value, too: the same facts each time, so that
 // what was found out where they hold is found again.
 func (s simplifier) learn(n *node, value bool) *facts {
-	l := lesson{s.known, n, value}
-	out, done := s.learned[l]
-	if !done {
-		out = s.known.and(n, value)
-		s.learned[l] = out
-	}
-	return out
+	return remember(s.learned, lesson{s.known, n, value}, func() *facts { return s.known.and(n, value) })
 }
 
 // beneath is what is around the body of the macro n, which goes through list.
 func (s simplifier) beneath(n, list *node) *typer {
-	q := standing{n, s.known, s.around}
-	out, done := s.inside[q]
+	return remember(s.inside, standing{n, s.known, s.around}, func() *typer { return s.around.beneath(n, list) })
+}
+
+// remember is what was found out, or is found out now.
+func remember[K comparable, V any](kept map[K]V, key K, find func() V) V {
+	out, done := kept[key]
 	if !done {
-		out = s.around.beneath(n, list)
-		s.inside[q] = out
+		out = find()
+		kept[key] = out
 	}
 	return out
 }

@@ -18,6 +18,8 @@ type Component struct {
 	Part, Policy string
 	// Files are by name, in the order of their names.
 	Files []File
+
+	resources, patches []string // of the kustomization
 }
 
 // File is a file of a component.
@@ -29,29 +31,24 @@ type File struct {
 // Components are the components that lead where the moves lead, in their order. What
 // is recorded is not part of them: the record of a repository is its history.
 func Components(w PolicyState, moves []*Move) ([]Component, error) {
-	var parts []*component
+	var out []Component
 	for _, m := range moves {
-		if m.Part == "" {
-			w = w.after(m)
-			continue
-		}
-		if len(parts) == 0 || parts[len(parts)-1].part != m.Part {
-			parts = append(parts, &component{part: m.Part})
-		}
-		if err := parts[len(parts)-1].add(w, m); err != nil {
-			return nil, err
+		if m.Part != "" {
+			if len(out) == 0 || out[len(out)-1].Part != m.Part {
+				out = append(out, Component{Part: m.Part, Policy: folderOf(w.Ref)})
+			}
+			if err := out[len(out)-1].add(w, m); err != nil {
+				return nil, err
+			}
 		}
 		w = w.after(m)
 	}
-	var out []Component
-	for _, p := range parts {
-		made := Component{Part: p.part, Policy: folderOf(w.Ref), Files: p.files}
-		list, err := yaml.Marshal(p.list())
+	for i, c := range out {
+		list, err := yaml.Marshal(c.list())
 		if err != nil {
 			return nil, err
 		}
-		made.Files = append([]File{{"kustomization.yaml", list}}, made.Files...)
-		out = append(out, made)
+		out[i].Files = append([]File{{"kustomization.yaml", list}}, c.Files...)
 	}
 	return out, nil
 }
@@ -68,14 +65,7 @@ func folderOf(ref v1alpha1.PolicyReference) string {
 	return strings.Join(append(parts, ref.Name), ".")
 }
 
-// A component is one on its way.
-type component struct {
-	part               string
-	files              []File
-	resources, patches []string
-}
-
-func (c *component) add(w PolicyState, m *Move) error {
+func (c *Component) add(w PolicyState, m *Move) error {
 	of := m.Write
 	if of == nil {
 		of = m.Delete
@@ -107,7 +97,7 @@ func (c *component) add(w PolicyState, m *Move) error {
 		c.patches = append(c.patches, name)
 	}
 	data, err := yaml.Marshal(doc)
-	c.files = append(c.files, File{name, data})
+	c.Files = append(c.Files, File{name, data})
 	return err
 }
 
@@ -124,7 +114,7 @@ func wavesBefore(source *unstructured.Unstructured) map[string]string {
 // syncWave is when Argo CD makes an object, the smallest first.
 const syncWave = "argocd.argoproj.io/sync-wave"
 
-func (c *component) list() map[string]any {
+func (c Component) list() map[string]any {
 	list := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
 	if len(c.resources) > 0 {
 		list["resources"] = c.resources

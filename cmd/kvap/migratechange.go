@@ -286,7 +286,7 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	return live.NewHandover(ctx, reader, first, chosen, goal, live.Options{
 		OwnedToo: f.ownedToo || f.outputDir != "", Wait: f.wait, Progress: progress.show,
 		Tell: func(line string) { progress.clear(); fmt.Fprintln(cmd.ErrOrStderr(), diag.Inert(line)) },
-	})
+	}), nil
 }
 
 // ask shows what is about to be done, on a terminal, and waits for a yes.

@@ -57,39 +57,35 @@ type policyTask struct {
 
 // NewHandover settles how each of the chosen policies goes, from the states as they were
 // read. It changes nothing.
-func NewHandover(ctx context.Context, reader *Reader, first PolicyStates, chosen []string, goal migrate.Goal, o Options) (*Handover, error) {
+func NewHandover(ctx context.Context, reader *Reader, first PolicyStates, chosen []string, goal migrate.Goal, o Options) *Handover {
 	h := &Handover{options: o, goal: goal, reader: reader, writer: moveWriter{reader.Connection}, first: first}
 	for _, name := range chosen {
-		h.tasks = append(h.tasks, &policyTask{name: name, out: migrate.HandedOver(*first[name])})
+		t := &policyTask{name: name, goal: goal, out: migrate.HandedOver(*first[name])}
+		h.tasks = append(h.tasks, t)
+		h.choose(ctx, t, first[name])
 	}
-	return h, h.choose(ctx)
+	return h
 }
 
-// choose settles what each task is, and leaves those that are not to be begun.
-func (h *Handover) choose(ctx context.Context) error {
-	for _, t := range h.tasks {
-		w := h.first[t.name]
-		t.goal = h.goal
-		if err := h.reader.tryClosed(ctx, w); err != nil {
-			t.leave("whether the API server takes such a policy cannot be tried: %v", err)
-			continue
-		}
-		if (w.Source != nil || h.goal.Verb == migrate.Rollback) && !h.options.OwnedToo {
-			if tool := w.OwnedBy(); tool != "" {
-				t.leave("%s manages it and would undo this; write the step for its repository with --output-dir, or say --ignore-gitops", tool)
-				continue
-			}
-		}
-		if t.goal.Verb == migrate.Enforce && t.goal.Way == "" {
-			way, err := h.wayFor(ctx, *w)
-			if err != nil {
-				t.leave("%v", err)
-				continue
-			}
-			t.goal.Way = way
+// choose settles what a task is, and leaves one that is not to be begun.
+func (h *Handover) choose(ctx context.Context, t *policyTask, w *migrate.PolicyState) {
+	if err := h.reader.tryClosed(ctx, w); err != nil {
+		t.leave("whether the API server takes such a policy cannot be tried: %v", err)
+		return
+	}
+	if (w.Source != nil || h.goal.Verb == migrate.Rollback) && !h.options.OwnedToo {
+		if tool := w.OwnedBy(); tool != "" {
+			t.leave("%s manages it and would undo this; write the step for its repository with --output-dir, or say --ignore-gitops", tool)
+			return
 		}
 	}
-	return nil
+	if t.goal.Verb == migrate.Enforce && t.goal.Way == "" {
+		way, err := h.wayFor(ctx, *w)
+		if err != nil {
+			t.leave("%v", err)
+		}
+		t.goal.Way = way
+	}
 }
 
 // wayFor is the lightest way by which Kyverno can be switched off for a policy.
