@@ -27,7 +27,7 @@ spec:
   rules:
   - name: signed
     match: {any: [{resources: {kinds: [Pod]}}]}
-    verifyImages: [{cosignOCI11: true, imageReferences: ["*"]}]
+    verifyImages: [{cosignOCI11: true, mutateDigest: false, imageReferences: ["*"]}]
 `))
 	verifying := f.Policies[0].Rules[0]
 	verifying.Match = nil

@@ -51,7 +51,11 @@ func Example(c Code) (file string, ok bool) {
 		return example + "\n", true
 	}
 	var b strings.Builder
-	b.WriteString("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: example\nspec:\n  rules:\n    - name: example\n")
+	b.WriteString("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata:\n  name: example\nspec:\n")
+	if hasKey(example, "verifyImages") { // which pin, and only what enforces may
+		b.WriteString("  validationFailureAction: Enforce\n")
+	}
+	b.WriteString("  rules:\n    - name: example\n")
 	if !hasKey(example, "match") {
 		b.WriteString("      match:\n        any:\n          - resources:\n              kinds: [Pod]\n")
 	}

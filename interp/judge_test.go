@@ -203,7 +203,7 @@ func TestOtherRuleTypes(t *testing.T) {
 		code       string
 	}{
 		{"mutate", `mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}`, None, "KV000"},
-		{"image verification", `verifyImages: [{imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: k}}]}]}]`, Error, Unsupported.String()},
+		{"image verification", `verifyImages: [{mutateDigest: false, imageReferences: ["*"], attestors: [{entries: [{keys: {publicKeys: k}}]}]}]`, Error, Unsupported.String()},
 		{"manifests", `validate: {manifests: {attestors: [{entries: [{keys: {publicKeys: k}}]}]}}`, Error, Unsupported.String()},
 	}
 	for _, tt := range tests {

@@ -40,7 +40,7 @@ const (
 `
 	verifying = `  - name: signed
     match: {any: [{resources: {kinds: [Pod]}}]}
-    verifyImages: [{cosignOCI11: true, imageReferences: ["*"]}]
+    verifyImages: [{cosignOCI11: true, mutateDigest: false, imageReferences: ["*"]}]
 `
 	broken = `  - name: broken
     match: {any: [{resources: {kinds: [ConfigMap]}}]}

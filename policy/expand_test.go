@@ -126,7 +126,7 @@ func TestEligibility(t *testing.T) {
 		{"json patch in a foreach within", []string{"name: a, " + podMatch + ", mutate: {foreach: [{list: a, foreach: [{list: b, patchesJson6902: a}]}]}"}, []string{"a"}},
 		{"targets", []string{"name: a, " + podMatch + ", mutate: {targets: [], patchStrategicMerge: {a: b}}", "name: b, " + podMatch + ", " + check}, []string{"a", "b", "autogen-b", "autogen-cronjob-b"}},
 		{"merge patch", []string{"name: a, " + podMatch + ", mutate: {patchStrategicMerge: {a: b}}"}, both},
-		{"images", []string{"name: a, " + podMatch + ", verifyImages: [{imageReferences: ['*']}]"}, both},
+		{"images", []string{"name: a, " + podMatch + ", verifyImages: [{mutateDigest: false, imageReferences: ['*']}]"}, both},
 		{"manifests", []string{"name: a, " + podMatch + ", validate: {manifests: {attestors: [{entries: []}]}}"}, []string{"a"}},
 		{"named as generated", []string{"name: autogen-a, " + podMatch + ", " + check, "name: b, " + podMatch + ", " + check}, []string{"autogen-a", "b", "autogen-b", "autogen-cronjob-b"}},
 		{"other kinds", []string{"name: a, " + filter("match", "any", "resources: {kinds: [Deployment]}") + ", " + check}, []string{"a"}},

@@ -39,6 +39,7 @@ func (r *reader) rule(p *Policy, n *Node) *Rule {
 	if rule.Generate != nil {
 		r.checkGenerate(p, rule)
 	}
+	r.auditedPins(p, rule)
 	if !r.again {
 		r.expressions(rule)
 		r.undefined(rule)

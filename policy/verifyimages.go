@@ -123,6 +123,20 @@ func (rule *Rule) ImageAction() Action {
 	return ""
 }
 
+// auditedPins refuses an entry that changes objects and only audits, as Kyverno does when such a
+// policy is created. The action of an entry counts for those behind it that have none.
+func (r *reader) auditedPins(p *Policy, rule *Rule) {
+	action := p.Action
+	for _, v := range rule.VerifyImages {
+		if v.Action != "" {
+			action = v.Action
+		}
+		if action == Audit && v.MutateDigest {
+			r.fail(v.Pos, diag.Conflict, "images are pinned (mutateDigest, which is true by default) by what enforces; write mutateDigest: false, or failureAction: Enforce")
+		}
+	}
+}
+
 // PinsImages tells of a rule that puts digests in place of tags.
 func (rule *Rule) PinsImages() bool {
 	for _, v := range rule.VerifyImages {

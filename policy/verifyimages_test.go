@@ -12,6 +12,7 @@ const imagePolicy = `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: images}
 spec:
+  validationFailureAction: Enforce
   rules:
   - name: signed
     match: {any: [{resources: {kinds: [Pod]}}]}
@@ -119,6 +120,36 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 		_, ds := policy.Parse("p.yaml", []byte(imagePolicy+`{imageReferences: ["*"], attestors: [{entries: [{`+attestor+`}]}]}`))
 		if ds.HasErrors() != (want != "") || !strings.Contains(fmt.Sprint(ds), want) {
 			t.Errorf("%.60s: want %q, got %s", attestor, want, ds)
+		}
+	}
+}
+
+// What only audits changes nothing, so it may not ask to pin images. The action of an entry counts
+// for those behind it that have none.
+func TestAuditedPins(t *testing.T) {
+	const audits, enforces, pins, keeps = "failureAction: Audit, ", "failureAction: Enforce, ", "", "mutateDigest: false, "
+	for entries, want := range map[string]int{
+		audits + pins: 1, audits + keeps: 0, enforces + pins: 0, pins: 0, audits + "mutateDigest: true, ": 1,
+		audits + keeps + "|" + pins: 1, audits + keeps + "|" + enforces + "|" + pins: 0, pins + "|" + audits + pins + "|" + pins: 2, enforces + "|" + audits + keeps + "|" + keeps: 0,
+	} {
+		for _, action := range []string{"Enforce", "Audit", ""} {
+			text := strings.TrimSuffix(strings.Replace(imagePolicy, "validationFailureAction: Enforce\n", "validationFailureAction: "+action+"\n", 1), "- ")
+			if action == "" {
+				text = strings.Replace(text, "  validationFailureAction: \n", "", 1)
+			}
+			for entry := range strings.SplitSeq(entries, "|") {
+				text += "- {" + entry + "imageReferences: ['*']}\n    "
+			}
+			first, _, _ := strings.Cut(entries, "|")
+			expected := want
+			if action != "Enforce" && !strings.Contains(first, "failureAction") && !strings.Contains(first, "mutateDigest") {
+				expected++ // by the policy's own
+			}
+			_, ds := policy.Parse("p.yaml", []byte(text))
+			got := strings.Count(fmt.Sprint(ds), "images are pinned")
+			if got != expected {
+				t.Errorf("%s, policy %q: want %d, got %s", entries, action, expected, ds)
+			}
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestRequestCosts(t *testing.T) {
 		asking  = "rules: [{name: r, " + kinds + ", context: [{name: all, apiCall: {urlPath: /api/v1/namespaces}}], validate: {message: m, " +
 			"deny: {conditions: {all: [{key: '{{ all.items }}', operator: Equals, value: a}]}}}}]"
 		mutating = "rules: [{name: r, " + kinds + ", mutate: {patchStrategicMerge: {metadata: {labels: {a: b}}}}}]"
-		images   = "rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, verifyImages: [{cosignOCI11: true, imageReferences: ['*']}]}]"
+		images   = "rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, verifyImages: [{cosignOCI11: true, mutateDigest: false, imageReferences: ['*']}]}]"
 		within   = "rules: [{name: r, match: {any: [{resources: {kinds: [ConfigMap], namespaces: [a], operations: [CREATE]}}]}, " + pattern + "}]"
 		all      = "rules: [{name: r, match: {any: [{resources: {kinds: ['*'], operations: [CREATE]}}]}, " + pattern + "}]"
 	)

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range []struct{ name, entry, want string }{
 		{"a key", "{keys: {publicKeys: " + quote(key) + "}}", ""},
 		{"a variable", `{keys: {publicKeys: "{{ keys.data.pub }}"}}`, ""},
-		{"no key", `{keys: {publicKeys: "-----BEGIN PUBLIC KEY-----\neA==\n-----END PUBLIC KEY-----\n"}}`, "9:"},
+		{"no key", `{keys: {publicKeys: "-----BEGIN PUBLIC KEY-----\neA==\n-----END PUBLIC KEY-----\n"}}`, "10:"},
 		{"half a key", `{keys: {publicKeys: "-----BEGIN PUBLIC KEY-----\neA=="}}`, "KV501: no image passes, since this cannot be read: there is no whole PEM block"},
 		{"the second is none", "{keys: {publicKeys: " + quote(key+"-----BEGIN PUBLIC KEY-----\neA==\n-----END PUBLIC KEY-----\n") + "}}", "error KV501"},
 		{"a key that ended", "{keys: {publicKeys: " + quote(timed("Not-After", now.Add(-time.Hour))) + "}}", "error KV502: the public key ended on"},
@@ -96,6 +96,7 @@ const legacy = `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: p}
 spec:
+  validationFailureAction: Enforce
   rules:
   - name: r
     match: {any: [{resources: {kinds: [Pod]}}]}
