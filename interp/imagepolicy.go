@@ -323,6 +323,24 @@ func podSpecOf(kind resourceKind, object map[string]any) map[string]any {
 	return map[string]any{}
 }
 
+// manyPodSecrets is more than a registry is asked with; who asks says so, and counts no further.
+const manyPodSecrets = 20
+
+// asPod is an Access with the pull secrets of the Pod that the object is, or makes.
+func (a *preparedRequest) asPod(with Access) Access {
+	listed, _ := podSpecOf(a.kind, a.object)["imagePullSecrets"].([]any)
+	for _, item := range listed {
+		if len(with.PodSecrets) >= manyPodSecrets {
+			break
+		}
+		reference, _ := item.(map[string]any)
+		if name, _ := reference["name"].(string); name != "" && !slices.Contains(with.PodSecrets, name) {
+			with.PodSecrets, with.PodNamespace = append(with.PodSecrets, name), a.namespace
+		}
+	}
+	return with
+}
+
 // keepsImages tells whether an update leaves the images of pods as they were.
 func (a *preparedRequest) keepsImages() bool {
 	if a.operation != "UPDATE" || a.old == nil || a.object == nil || podSpecPath(a.kind) == nil {

@@ -82,6 +82,7 @@ func newImageSession(a *preparedRequest, f *validatingForm, scope celScope) *ima
 	if f.policy.Namespaced() {
 		s.with.Namespace = f.policy.Namespace
 	}
+	s.with = a.asPod(s.with)
 	maps.Copy(scope, cellib.ImageScope(s, f.images.names, slices.Collect(maps.Keys(f.images.types))))
 	return s
 }

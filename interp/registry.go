@@ -26,6 +26,9 @@ type Access struct {
 	// Namespace is where the pull secrets are of a policy of a namespace, which reaches no
 	// others; "" for one of the cluster.
 	Namespace string
+	// PodSecrets are the pull secrets of the Pod that is to run the images, in PodNamespace.
+	PodSecrets   []string `json:",omitempty"`
+	PodNamespace string   `json:",omitempty"`
 }
 
 // An Attestor is who must have signed: the holder of a key or of certificates, or whoever has a

@@ -212,7 +212,7 @@ func (r *rule) imageChecks(a *preparedRequest, v *vars, found []foundImage) ([]*
 
 // check is what an entry asks of any image.
 func (e *imageEntry) check(a *preparedRequest, v *vars) (*imageCheck, error) {
-	out := &imageCheck{a: a, entry: e, with: Access{Fresh: !e.UseCache, Namespace: e.namespace}}
+	out := &imageCheck{a: a, entry: e, with: a.asPod(Access{Fresh: !e.UseCache, Namespace: e.namespace})}
 	var err error
 	if out.with.Credentials, err = v.fill(e.credentials); err != nil {
 		return nil, err

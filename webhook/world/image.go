@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -67,7 +68,7 @@ func (w *World) Image(ctx context.Context, reference string, with interp.Access)
 	return w.images.get(string(key), ref, func() (map[string]any, error) {
 		ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
 		defer cancel()
-		keys, err := w.keychain(ctx, wanted, with.Namespace)
+		keys, _, err := w.keychain(ctx, with)
 		if err != nil {
 			return nil, err
 		}
@@ -157,33 +158,91 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// keychain has the pull secrets that a rule names, and those of the process. The secrets of a
-// policy of a namespace are there: who may write one need not be allowed to use others.
-func (w *World) keychain(ctx context.Context, wanted map[string]any, namespace string) (authn.Keychain, error) {
-	from := cmp.Or(namespace, w.options.RegistrySecrets)
+// maxPodSecrets is how many pull secrets of a Pod are read.
+const maxPodSecrets = 10
+
+// keychain has the pull secrets that a rule names, those of the Pod, and those of the process, in
+// this order. The secrets of a policy of a namespace are there: who may write one need not be
+// allowed to use others. A secret of a Pod that is not there, or that kvap may not read, is left
+// out, as the kubelet does; missing says so where the registry then asks for credentials.
+func (w *World) keychain(ctx context.Context, with interp.Access) (keys authn.Keychain, missing error, err error) {
+	wanted, _ := with.Credentials.(map[string]any)
 	secrets, _ := wanted["secrets"].([]any)
 	var chain []authn.Keychain
 	for _, item := range secrets {
-		secret, _ := item.(string)
-		if from == "" || strings.ContainsAny(secret, "/%") {
-			return nil, fmt.Errorf("the pull secret %q is not available", secret)
+		text, _ := item.(string)
+		namespace, name, named := strings.Cut(text, "/")
+		if !named {
+			namespace, name = cmp.Or(with.Namespace, w.options.RegistrySecrets), text
 		}
-		at := apiPath{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
-		object, err := w.object(ctx, at.path(from, secret))
+		if namespace == "" || name == "" || strings.ContainsAny(name, "/%") || with.Namespace != "" && namespace != with.Namespace {
+			return nil, nil, fmt.Errorf("the pull secret %q is not available", text)
+		}
+		object, err := w.object(ctx, secretPath(namespace, name))
 		if err != nil {
-			return nil, fmt.Errorf("the pull secret %s/%s: %w", from, secret, err)
+			return nil, nil, fmt.Errorf("the pull secret %s/%s: %w", namespace, name, err)
 		}
 		one, err := readSecret(object)
 		if err != nil {
-			return nil, fmt.Errorf("the pull secret %q: %w", secret, err)
+			return nil, nil, fmt.Errorf("the pull secret %q: %w", text, err)
 		}
 		chain = append(chain, one)
 	}
-	return authn.NewMultiKeychain(append(chain, authn.DefaultKeychain)...), nil
+	if len(with.PodSecrets) > maxPodSecrets {
+		return nil, nil, fmt.Errorf("%w: the Pod names more than %d pull secrets", interp.ErrRefused, maxPodSecrets)
+	}
+	for _, name := range with.PodSecrets {
+		one, err := w.podSecret(ctx, with.PodNamespace, name)
+		var answered *statusError
+		switch {
+		case err == nil:
+			chain = append(chain, one)
+		case errors.As(err, &answered) && answered.code < http.StatusInternalServerError && answered.code != http.StatusTooManyRequests, errors.Is(err, errNoSecret):
+			missing = errors.Join(missing, fmt.Errorf("the Pod's pull secret %s was not used: %w", name, err))
+		default:
+			return nil, nil, fmt.Errorf("%w: the Pod's pull secret %s: %w", images.ErrUnreachable, name, err)
+		}
+	}
+	return authn.NewMultiKeychain(append(chain, authn.DefaultKeychain)...), missing, nil
 }
 
-// A pullSecret has the credentials of registries, by host.
-type pullSecret map[string]authn.AuthConfig
+func secretPath(namespace, name string) string {
+	return apiPath{resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}.path(namespace, name)
+}
+
+// errNoSecret is the error of what is no pull secret.
+var errNoSecret = errors.New("it is no pull secret")
+
+// podSecret asks the API server each time: nothing watches the Secrets of a namespace because
+// somebody named one.
+func (w *World) podSecret(ctx context.Context, namespace, name string) (pullSecret, error) {
+	path := secretPath(namespace, name)
+	if err := lawful(path); err != nil || namespace == "" || strings.Contains(name, "/") {
+		return nil, errNoSecret
+	}
+	answer, err := w.ask(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(answer, &object); err != nil {
+		return nil, errNoSecret
+	}
+	one, err := readSecret(object)
+	if err != nil {
+		return nil, errNoSecret
+	}
+	return one, nil
+}
+
+// A pullSecret has the credentials of registries, the more exact ones first.
+type pullSecret []registryCredentials
+
+// registryCredentials are those of a registry, perhaps below a repository.
+type registryCredentials struct {
+	host, repository string
+	authn.AuthConfig
+}
 
 func readSecret(object map[string]any) (pullSecret, error) {
 	var secret struct {
@@ -199,22 +258,36 @@ func readSecret(object map[string]any) (pullSecret, error) {
 	var config struct {
 		Auths map[string]authn.AuthConfig `json:"auths"`
 	}
-	if err := json.Unmarshal(secret.Data[".dockerconfigjson"], &config); err != nil {
+	if before, ok := secret.Data[".dockercfg"]; ok && secret.Data[".dockerconfigjson"] == nil {
+		if err := json.Unmarshal(before, &config.Auths); err != nil {
+			return nil, fmt.Errorf(".dockercfg is no JSON: %w", err)
+		}
+	} else if err := json.Unmarshal(secret.Data[".dockerconfigjson"], &config); err != nil {
 		return nil, fmt.Errorf(".dockerconfigjson is no JSON: %w", err)
 	}
 	out := pullSecret{}
-	for host, one := range config.Auths {
-		host = strings.TrimPrefix(strings.TrimPrefix(host, "https://"), "http://")
-		host, _, _ = strings.Cut(host, "/")
-		out[strings.Replace(host, "index.docker.io", "docker.io", 1)] = one
+	for at, one := range config.Auths {
+		at = strings.TrimPrefix(strings.TrimPrefix(at, "https://"), "http://")
+		host, repository, _ := strings.Cut(at, "/")
+		host, repository = strings.Replace(host, "index.docker.io", "docker.io", 1), strings.Trim(repository, "/")
+		if repository == "v1" || repository == "v2" { // of the API, as https://index.docker.io/v1/
+			repository = ""
+		}
+		out = append(out, registryCredentials{host, repository, one})
 	}
+	slices.SortFunc(out, func(a, b registryCredentials) int {
+		return cmp.Or(len(b.repository)-len(a.repository), strings.Compare(a.host+"/"+a.repository, b.host+"/"+b.repository))
+	})
 	return out, nil
 }
 
 // Resolve implements authn.Keychain.
 func (s pullSecret) Resolve(r authn.Resource) (authn.Authenticator, error) {
-	if one, ok := s[strings.Replace(r.RegistryStr(), "index.docker.io", "docker.io", 1)]; ok {
-		return authn.FromConfig(one), nil
+	_, repository, _ := strings.Cut(r.String(), "/")
+	for _, one := range s {
+		if one.host == strings.Replace(r.RegistryStr(), "index.docker.io", "docker.io", 1) && (one.repository == "" || strings.HasPrefix(repository+"/", one.repository+"/")) {
+			return authn.FromConfig(one.AuthConfig), nil
+		}
 	}
 	return authn.Anonymous, nil
 }

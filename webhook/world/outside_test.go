@@ -315,7 +315,7 @@ func TestPullSecretsOfANamespace(t *testing.T) {
 	wanted := map[string]any{"secrets": []any{"pull"}}
 	for namespace, want := range map[string]string{"": "/api/v1/namespaces/kvap/secrets/pull", "team": "/api/v1/namespaces/team/secrets/pull"} {
 		asked = nil
-		if _, err := w.keychain(t.Context(), wanted, namespace); err == nil || !slices.Contains(asked, want) || len(asked) != 1 {
+		if _, _, err := w.keychain(t.Context(), interp.Access{Credentials: wanted, Namespace: namespace}); err == nil || !slices.Contains(asked, want) || len(asked) != 1 {
 			t.Errorf("%q: %v, asked %v", namespace, err, asked)
 		}
 	}

@@ -196,13 +196,19 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 			return proof{err: fmt.Errorf("%w: %w: %s", interp.ErrUnreachable, err, q.host())}, nil
 		}
 		defer done()
-		r, err := p.world.registry(ctx, q)
-		if err != nil {
+		r, missing, err := p.world.registry(ctx, q)
+		if err != nil && !errors.Is(err, images.ErrUnreachable) {
 			answer = Refused
 			return proof{err: err}, nil
 		}
 		r.Budget = p.budget
-		found := find(ctx, r)
+		found := proof{err: err}
+		if err == nil {
+			found = find(ctx, r)
+		}
+		if found.err != nil && missing != nil {
+			found.err = fmt.Errorf("%w; %w", found.err, missing)
+		}
 		unreachable := errors.Is(found.err, images.ErrUnreachable)
 		if found.err = brief(found.err); unreachable {
 			found.err = fmt.Errorf("%w: %w", interp.ErrUnreachable, found.err)
@@ -244,7 +250,8 @@ func brief(err error) error {
 }
 
 // registry is how a question is asked, if the list of registries allows it.
-func (w *World) registry(ctx context.Context, q question) (images.Registry, error) {
+// missing says which pull secrets of the Pod it is done without.
+func (w *World) registry(ctx context.Context, q question) (r images.Registry, missing, err error) {
 	wanted, _ := q.With.Credentials.(map[string]any)
 	insecure, _ := wanted["allowInsecureRegistry"].(bool)
 	var options []name.Option
@@ -258,14 +265,14 @@ func (w *World) registry(ctx context.Context, q question) (images.Registry, erro
 	for _, text := range asked {
 		ref, err := name.ParseReference(text, options...)
 		if err != nil {
-			return images.Registry{}, fmt.Errorf("%q is no image reference: %w", text, err)
+			return r, nil, fmt.Errorf("%q is no image reference: %w", text, err)
 		}
 		if !w.mayAsk(ref) {
-			return images.Registry{}, fmt.Errorf("%w: the registry of %s is not allowed; name it with --image-registries", interp.ErrRefused, text)
+			return r, nil, fmt.Errorf("%w: the registry of %s is not allowed; name it with --image-registries", interp.ErrRefused, text)
 		}
 	}
-	keys, err := w.keychain(ctx, wanted, q.With.Namespace)
-	return images.Registry{Credentials: keys, Insecure: insecure, Local: w.options.LocalRegistries}, err
+	keys, missing, err := w.keychain(ctx, q.With)
+	return images.Registry{Credentials: keys, Insecure: insecure, Local: w.options.LocalRegistries}, missing, err
 }
 
 func (p *proofs) get(key string) (proof, bool) {

@@ -78,7 +78,58 @@ func lateRows() []row {
 		}},
 		{number: "T45", words: "what registries answer", elsewhere: inImages + "TestUnreachable " + inWebhook + "TestImagesOfARegistryThatIsDown"},
 		{number: "T46", words: "addresses that are refused", elsewhere: inImages + "TestAddresses " + inImages + "TestAddressesByProxy " + inImages + "TestRefusedIsNotUnreachable"},
-		{number: "T47", words: "whose credentials are sent where", elsewhere: "webhook/world/outside_test.go:TestPullSecrets webhook/world/outside_test.go:TestPullSecretsOfANamespace", open: "a Pod's imagePullSecrets are not used"},
+		{number: "T47", words: "whose credentials are sent where", elsewhere: "webhook/world/outside_test.go:TestPullSecrets webhook/world/outside_test.go:TestPullSecretsOfANamespace webhook/world/secrets_test.go:TestPodSecrets", run: func(l *lab) {
+			evil := testregistry.New(l.T)
+			image, other := l.pushed("app:v1", l.k1), evil.Push("app:v1")
+			evil.Attach(other, "sig", l.k1.Signature(other, nil))
+			secrets := map[string]map[string]string{
+				"team/mine":  {l.Host: "reg:1", evil.Host: "evil:1"},
+				"team/reg":   {l.Host: "reg:1"},
+				"other/reg":  {l.Host: "other:1"},
+				"other/evil": {evil.Host: "other:2"},
+			}
+			l.proofs = world(l.T, Options{Registries: []string{"*"}, LocalRegistries: true, RegistrySecrets: "kvap"}, serveSecrets(secrets)).proofs
+			l.world.Proofs = l.proofs
+			seen, seenByEvil := asksForCredentials(l.Registry), asksForCredentials(evil)
+			p := strings.Replace(rule("p", l.entry(by(keys(l.k1)))), l.Host+"/*", "*", 1)
+			with := func(image string, names ...string) map[string]any {
+				o := pod(image)
+				var all []any
+				for _, name := range names {
+					all = append(all, map[string]any{"name": name})
+				}
+				o["spec"].(map[string]any)["imagePullSecrets"] = all
+				return o
+			}
+			l.is("at evil", l.request(p, "CREATE", with(other, "mine"), nil), pass)
+			if got := seenByEvil(); !slices.Equal(got, []string{"evil:1"}) || len(seen()) > 0 {
+				l.Errorf("evil saw %v", got)
+			}
+			l.is("at the registry", l.request(p, "CREATE", with(image, "mine"), nil), pass)
+			if got := seen(); !slices.Equal(got, []string{"reg:1"}) {
+				l.Errorf("the registry saw %v", got)
+			}
+			l.is("a secret of another registry", l.request(p, "CREATE", with(other, "reg"), nil), fail, "401")
+			if got := seenByEvil(); len(got) > 0 {
+				l.Errorf("evil saw %v", got)
+			}
+			l.is("a secret that is missing", l.request(p, "CREATE", with(other, "none"), nil), fail, "the Pod's pull secret none was not used")
+			l.is("a secret of another namespace", l.request(p, "CREATE", with(other, "../other/secrets/evil"), nil), fail, "was not used")
+			l.is("by no secret what is known by one", l.request(p, "CREATE", pod(other), nil), fail, "401")
+			if got := seenByEvil(); len(got) > 0 {
+				l.Errorf("evil saw %v", got)
+			}
+			named := strings.Replace(p, "allowInsecureRegistry: true", "allowInsecureRegistry: true, secrets: [other/evil]", 1)
+			l.is("one that the policy names", l.request(named, "CREATE", pod(other), nil), pass)
+			if got := seenByEvil(); !slices.Equal(got, []string{"other:2"}) {
+				l.Errorf("evil saw %v", got)
+			}
+			local := strings.Replace(strings.Replace(named, "kind: ClusterPolicy", "kind: Policy", 1), "{name: p}", "{name: p, namespace: team}", 1)
+			l.is("one that a policy of a namespace names", l.request(local, "CREATE", pod(other), nil), fail, "is not available")
+			made := l.read(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: team}, spec: {template: {spec: {imagePullSecrets: [{name: mine}], containers: [{name: c, image: "` + other + `"}]}}}}`)
+			l.is("of a Deployment", l.request(p, "CREATE", made, nil), pass)
+			l.is("of an ImageValidatingPolicy", l.validate(l.imagePolicy("i", "images.containers.all(i, verifyImageSignatures(i, [attestors.k1]) > 0)", ""), admission("CREATE", with(other, "mine"), nil)), pass)
+		}},
 		{number: "T48", words: "a bundle", elsewhere: "images/bundle_test.go:TestBundles", run: func(l *lab) {
 			image := l.Push("app:v1")
 			l.Refer(image, testregistry.BundleMedia, testregistry.Bundle{Envelope: l.k1.Attestation(image, testregistry.CosignSign, `{}`).Data}.JSON())
@@ -169,7 +220,15 @@ func lateRows() []row {
 			l.is("a context that is not there", l.create(with("    context: [{name: c, configMap: {name: none, namespace: team}}]\n"), image), fail)
 			l.is("a context that is needed", l.create(with("    context: [{name: c, configMap: {name: none, namespace: team}}]\n    preconditions: {all: [{key: \"{{ c.data.x }}\", operator: Equals, value: b}]}\n"), image), errs)
 		}},
-		{number: "T55", words: "audit", elsewhere: inWebhook + "TestImagesThatAreOnlyAudited", open: "Audit with mutateDigest is not refused: nothing is pinned then"},
+		{number: "T55", words: "audit", elsewhere: inWebhook + "TestImagesThatAreOnlyAudited policy/verifyimages_test.go:TestAuditedPins", run: func(l *lab) {
+			image := l.pushed("app:v1")
+			p := strings.Replace(rule("p", l.entry(by(keys(l.k1))+", mutateDigest: false")), "Enforce", "Audit", 1)
+			l.is("audited", l.create(p, image), fail)
+			const refusal = "write mutateDigest: false, or failureAction: Enforce"
+			l.refused(strings.Replace(p, "mutateDigest: false", "mutateDigest: true", 1), refusal)
+			l.refused(strings.Replace(p, ", mutateDigest: false", "", 1), refusal)
+			l.refused(rule("p", l.entry(by(keys(l.k1))+", failureAction: Audit")), refusal)
+		}},
 		{number: "T56", words: "a dry run", run: func(l *lab) {
 			image := l.pushed("app:v1", l.k1)
 			request := admission("CREATE", pod(image), nil)
