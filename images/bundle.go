@@ -23,8 +23,8 @@ import (
 //	gh attestation, cosign attest                                 predicateType of what is attested
 //
 // It is read into the layer that it would be under a tag, and verified as that is. What counts of
-// a log is its promise, which signs the time too; a proof of inclusion signs no time, and is not
-// needed beside one.
+// a log is its promise, which signs the time too; a proof of inclusion is not needed beside one. A
+// log that promises nothing has that alone (checkpoint.go).
 type sigstoreBundle struct {
 	MediaType string `json:"mediaType"`
 	Material  struct {
@@ -40,6 +40,12 @@ type sigstoreBundle struct {
 			Promised struct {
 				Promise []byte `json:"signedEntryTimestamp"`
 			} `json:"inclusionPromise"`
+			Proof struct {
+				Hashes     [][]byte `json:"hashes"`
+				Checkpoint struct {
+					Envelope string `json:"envelope"`
+				} `json:"checkpoint"`
+			} `json:"inclusionProof"`
 		} `json:"tlogEntries"`
 		Stamps struct {
 			Answers []struct {
@@ -204,6 +210,9 @@ func readBundle(data []byte) (layer, envelope, error) {
 	}
 	for _, e := range b.Material.Entries {
 		if len(e.Promised.Promise) == 0 {
+			if e.Proof.Checkpoint.Envelope != "" {
+				out.included = append(out.included, includedEntry{int64(e.Index), e.Body, e.Proof.Hashes, e.Proof.Checkpoint.Envelope})
+			}
 			continue
 		}
 		one := bundle{Promise: e.Promised.Promise}

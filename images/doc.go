@@ -28,7 +28,7 @@
 // an error are for others. It keeps nothing between calls.
 //
 // Start at attestor.go; then signature.go and attestation.go, bundle.go for the same in
-// another form, notation.go for those of Notary, recorded.go for registries in a folder,
+// another form, checkpoint.go for logs that promise nothing, notation.go for those of Notary, recorded.go for registries in a folder,
 // keyless.go and trust.go for certificates of some minutes, trustfile.go and mirror.go for where
 // a trusted root is from, timestamp.go for who says when, and
 // registry.go for what is asked over the network.

@@ -29,6 +29,8 @@ type logKey struct {
 	period
 	key crypto.PublicKey
 	id  string
+	// origin is the name that it signs checkpoints by; empty where that is not known.
+	origin string
 }
 
 func readLogKey(text string) (*logKey, error) {

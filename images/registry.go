@@ -114,8 +114,9 @@ type layer struct {
 	annotations map[string]string
 	of          v1.Layer
 	budget      *Budget
-	logged      []string // entries of logs, of a bundle
-	stamps      [][]byte // timestamps, of a bundle
+	logged      []string        // entries of logs, of a bundle
+	included    []includedEntry // those of logs that promise nothing
+	stamps      [][]byte        // timestamps, of a bundle
 	// Of an artifact that refers to another: its own manifest, what it is about, and the media
 	// type of the one layer that it has.
 	artifact v1.Descriptor

@@ -179,7 +179,7 @@ func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKin
 	if !signs(key, v.hash, data, signature) {
 		return errors.New("it is by another key, or of another payload")
 	}
-	times, err := v.times(l, logged, signature, kind, key, holder)
+	times, err := v.times(l, data, logged, signature, kind, key, holder)
 	if err != nil {
 		return err
 	}
@@ -193,14 +193,19 @@ func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKin
 
 // times are when the signature was made, as others than the signer say: a log, and a timestamp
 // authority. All of them count. It is now where nobody says when.
-func (v *Verifier) times(l layer, logged, signature []byte, kind entryKind, key crypto.PublicKey, holder string) ([]time.Time, error) {
+func (v *Verifier) times(l layer, data, logged, signature []byte, kind entryKind, key crypto.PublicKey, holder string) ([]time.Time, error) {
 	var out []time.Time
+	var silent *logKey // that has it, and says no time
 	if !v.attestor.IgnoreLog {
 		made, err := knownBy(v.logs, l.entries(), kind, logged, signature, key, holder)
+		if err == nil {
+			out = append(out, made)
+		} else if len(l.included) > 0 {
+			silent, err = includes(v.logs, l.included, kind, data, logged, signature, key, holder)
+		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, made)
 	}
 	if v.attestor.Stamps != "" || out == nil {
 		seen := signature
@@ -217,10 +222,15 @@ func (v *Verifier) times(l layer, logged, signature []byte, kind entryKind, key 
 			out = append(out, at)
 		case v.attestor.Stamps != "":
 			return nil, err
+		case silent != nil && holder != "":
+			return nil, fmt.Errorf("its log says no time, and nobody else does: %w", err)
 		}
 	}
 	if out == nil {
 		out = []time.Time{v.now()}
+	}
+	if silent != nil && !silent.has(out[0]) {
+		return nil, fmt.Errorf("its log is not trusted at %s", out[0].UTC().Format(time.RFC3339))
 	}
 	return out, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -74,6 +75,7 @@ func (a trustedAuthority) certificates() ([]*x509.Certificate, error) {
 }
 
 type trustedLog struct {
+	URL       string `json:"baseUrl"`
 	PublicKey struct {
 		Raw      []byte `json:"rawBytes"`
 		ValidFor period `json:"validFor"`
@@ -169,7 +171,11 @@ func logKeys(logs []trustedLog) []*logKey {
 		if err != nil || supported(key) != nil {
 			continue
 		}
-		out = append(out, &logKey{key: key, id: hex.EncodeToString(sum(l.PublicKey.Raw)), period: l.PublicKey.ValidFor})
+		one := &logKey{key: key, id: hex.EncodeToString(sum(l.PublicKey.Raw)), period: l.PublicKey.ValidFor}
+		if at, err := url.Parse(l.URL); err == nil {
+			one.origin = at.Hostname()
+		}
+		out = append(out, one)
 	}
 	return out
 }

@@ -35,6 +35,8 @@ type Bundle struct {
 	Stamps      [][]byte   // answers of timestamp authorities
 	// Entry is what the log has in place of what it should.
 	Entry string
+	// Trees are entries of logs of the second kind.
+	Trees []map[string]any
 }
 
 // JSON is the bundle as it is stored.
@@ -65,6 +67,13 @@ func (b Bundle) JSON() []byte {
 			"logIndex": "7", "logId": map[string]any{"keyId": id[:]}, "kindVersion": map[string]any{"kind": "dsse", "version": "0.0.1"},
 			"integratedTime": fmt.Sprint(b.At.Unix()), "inclusionPromise": map[string]any{"signedEntryTimestamp": b.Log.Sign(promised)}, "canonicalizedBody": body,
 		}}
+	}
+	if b.Trees != nil {
+		entries, _ := material["tlogEntries"].([]any)
+		for _, e := range b.Trees {
+			entries = append(entries, e)
+		}
+		material["tlogEntries"] = entries
 	}
 	out, _ := json.Marshal(map[string]any{"mediaType": BundleMedia, "verificationMaterial": material, "dsseEnvelope": envelope})
 	return out

@@ -385,6 +385,6 @@ func lateRows() []row {
 			l.is("a deletion of what is not signed", l.validate(both, admission("DELETE", nil, pod(l.pushed("app:v2")))), fail)
 		}},
 		{number: "T72", words: "what other programs have signed", elsewhere: "images/keyless_test.go:TestPublicAttestation images/attestation_test.go:TestFlips images/bundle_test.go:TestBundleFlips", open: "of cosign's own there is one recorded attestation; no layouts by cosign v2, v3 and notation"},
-		{number: "T73", words: "fuzz", elsewhere: "images/bundle_test.go:FuzzBundle images/timestamp_test.go:FuzzTimestamp images/notation_test.go:FuzzNotation images/fuzz_test.go:FuzzAnnotations images/fuzz_test.go:FuzzManifest images/fuzz_test.go:FuzzChallenge"},
+		{number: "T73", words: "fuzz", elsewhere: "images/bundle_test.go:FuzzBundle images/checkpoint_test.go:FuzzCheckpoint images/timestamp_test.go:FuzzTimestamp images/notation_test.go:FuzzNotation images/fuzz_test.go:FuzzAnnotations images/fuzz_test.go:FuzzManifest images/fuzz_test.go:FuzzChallenge"},
 	}
 }
