@@ -79,6 +79,7 @@ func (v *Verifier) Attested(ctx context.Context, r Registry, image Image, kind s
 func (v *Verifier) statements(all []func() (Statement, error), image Image, kind string) ([]Statement, error) {
 	var out []Statement
 	var others []string
+	size := 0
 	for _, read := range all {
 		s, err := read()
 		var other otherType
@@ -88,6 +89,9 @@ func (v *Verifier) statements(all []func() (Statement, error), image Image, kind
 		case err != nil:
 			return nil, fmt.Errorf("an attestation of %s: %w", image, err)
 		default:
+			if size += s.Size; size > maxAttested {
+				return nil, tooMuchAttested(kind, image)
+			}
 			out = append(out, s)
 		}
 	}
@@ -95,6 +99,10 @@ func (v *Verifier) statements(all []func() (Statement, error), image Image, kind
 		return nil, fmt.Errorf("there is no attestation of the type %s of %s, but of %s", kind, image, few(others))
 	}
 	return out, nil
+}
+
+func tooMuchAttested(kind string, image Image) error {
+	return fmt.Errorf("the attestations of the type %s of %s have more than %d bytes together", kind, image, maxAttested)
 }
 
 // few are texts that may be anybody's, as far as a message has room for them.

@@ -155,3 +155,21 @@ func TestBoundRepository(t *testing.T) {
 	_, err := NewVerifier(Attestor{Format: Notation, Bound: true, Chain: testregistry.NewRoot(t).Certificate()}, trusted(t), time.Now)
 	says(t, "Notary", err, "name no repository")
 }
+
+// All that is attested is held at once, so that it has a bound together.
+func TestAttestedTogether(t *testing.T) {
+	s, k := testregistry.New(t), testregistry.NewSigner(t)
+	image := s.Push("app:v1")
+	large := `"` + strings.Repeat("x", 6<<20) + `"`
+	var layers []testregistry.Layer
+	for i := range 4 {
+		layers = append(layers, k.Attestation(image, "slsa", large))
+		s.Attach(image, "att", layers...)
+		_, err := verifier(t, Attestor{Key: k.PEM()}).Attested(t.Context(), local(), pin(t, image), "slsa")
+		want := ""
+		if i == 3 {
+			want = "bytes together"
+		}
+		says(t, fmt.Sprint(i+1), err, want)
+	}
+}

@@ -111,7 +111,7 @@ func readCheckpoint(note string) (checkpoint, error) {
 	out.text = []byte(note[:end+1])
 	for line := range strings.Lines(note[end+2:]) {
 		name, encoded, found := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(line, "— "), "\n"), " ")
-		data, err := base64.StdEncoding.DecodeString(encoded)
+		data, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if !found || !strings.HasPrefix(line, "— ") || err != nil || len(data) < 5 || len(out.signatures) >= maxCosigners {
 			return bad("has a signature that cannot be read")
 		}
@@ -126,7 +126,7 @@ func readCheckpoint(note string) (checkpoint, error) {
 	if out.size, err = strconv.ParseInt(lines[1], 10, 64); err != nil || out.size < 0 || strconv.FormatInt(out.size, 10) != lines[1] {
 		return bad("has no size")
 	}
-	if out.root, err = base64.StdEncoding.DecodeString(lines[2]); err != nil || len(out.root) != sha256.Size {
+	if out.root, err = base64.StdEncoding.Strict().DecodeString(lines[2]); err != nil || len(out.root) != sha256.Size {
 		return bad("has no hash")
 	}
 	return out, nil

@@ -264,10 +264,14 @@ func (v *Verifier) attestedByNotation(ctx context.Context, r Registry, image Ima
 		return nil, fmt.Errorf("%d attestations of the type %s refer to %s, and %d at most are looked at", len(layers), kind, image, maxReferring)
 	}
 	var out []Statement
+	size := 0
 	for _, l := range layers {
 		s, err := v.referring(ctx, r, at, l, image, kind)
 		if err != nil {
 			return nil, fmt.Errorf("an attestation of %s: %w", image, err)
+		}
+		if size += s.Size; size > maxAttested {
+			return nil, tooMuchAttested(kind, image)
 		}
 		out = append(out, s)
 	}

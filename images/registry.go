@@ -34,6 +34,7 @@ const (
 	maxManifest    = 1 << 20
 	maxPayload     = 64 << 10
 	maxAttestation = 10 << 20
+	maxAttested    = 20 << 20 // of all of a type
 	maxLayers      = 50
 	callTimeout    = 5 * time.Second
 )

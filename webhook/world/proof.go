@@ -118,7 +118,7 @@ func (p *proofs) Attested(ctx context.Context, image, kind string, by interp.Att
 		out := proof{err: err, until: until(v, by, err)}
 		for _, s := range statements {
 			out.statements = append(out.statements, s.Content)
-			out.size += s.Size
+			out.size += weight(s.Content)
 		}
 		return out
 	})
@@ -273,6 +273,29 @@ func (w *World) registry(ctx context.Context, q question) (r images.Registry, mi
 	}
 	keys, missing, err := w.keychain(ctx, q.With)
 	return images.Registry{Credentials: keys, Insecure: insecure, Local: w.options.LocalRegistries}, missing, err
+}
+
+// weight is how many bytes a document takes, about: many more than its text where that has many
+// small things in it.
+func weight(value any) int {
+	const word, slot = 16, 32
+	switch v := value.(type) {
+	case string:
+		return word + len(v)
+	case []any:
+		out := 2 * word
+		for _, one := range v {
+			out += word + weight(one)
+		}
+		return out
+	case map[string]any:
+		out := 3 * word
+		for key, one := range v {
+			out += slot + len(key) + weight(one)
+		}
+		return out
+	}
+	return word
 }
 
 func (p *proofs) get(key string) (proof, bool) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -291,5 +292,30 @@ func TestAsked(t *testing.T) {
 	want := []string{"signature proven", "signature known", "signature unproven", "signature refused", "digest proven", "attestation unreachable"}
 	if !slices.Equal(told, want) {
 		t.Errorf("want %v, got %v", want, told)
+	}
+}
+
+// What is kept is counted as it lies in memory.
+func TestWeight(t *testing.T) {
+	small := make([]any, 100_000)
+	for i := range small {
+		small[i] = map[string]any{"a": "b"}
+	}
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	made := make([]any, len(small))
+	for i := range made {
+		made[i] = map[string]any{strings.Clone("a"): strings.Clone("b")}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	took := float64(after.HeapAlloc - before.HeapAlloc)
+	if got := float64(weight(made)); got < took/4 || got > 4*took {
+		t.Errorf("%.0f bytes count as %.0f", took, got)
+	}
+	runtime.KeepAlive(made)
+	if got := weight(strings.Repeat("x", 1<<20)); got < 1<<20 || got > 1<<20+100 {
+		t.Errorf("a text counts as %d", got)
 	}
 }
