@@ -87,6 +87,27 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// Data of images are fetched from no address of this machine or its link, wherever a name or a
+// redirect leads, unless that is allowed.
+func TestImagesOfThisMachine(t *testing.T) {
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	w := world(t, Options{Registries: []string{"*"}, Timeout: 2 * time.Second}, nothing)
+	for _, reference := range []string{host + "/app:v1", "localhost" + host[strings.LastIndexByte(host, ':'):] + "/app:v1", "169.254.169.254/app:v1", "[::1]:6443/app:v1"} {
+		for _, insecure := range []bool{false, true} {
+			_, err := w.Image(t.Context(), reference, interp.Access{Credentials: map[string]any{"allowInsecureRegistry": insecure}})
+			if err == nil || !strings.Contains(err.Error(), "of this machine or its link") {
+				t.Errorf("%s: %v", reference, err)
+			}
+		}
+	}
+	if asked > 0 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // The data of an image come from a registry that the list allows.
 func TestImages(t *testing.T) {
 	asked := 0
@@ -99,7 +120,7 @@ func TestImages(t *testing.T) {
 	host := strings.TrimPrefix(server.URL, "http://")
 	reference := host + "/team/app:v1"
 	push(t, reference, "1001")
-	w := world(t, Options{Registries: []string{host + "/team"}}, nothing)
+	w := world(t, Options{Registries: []string{host + "/team"}, LocalRegistries: true}, nothing)
 	got, err := w.Image(t.Context(), reference, interp.Access{})
 	if err != nil {
 		t.Fatal(err)
