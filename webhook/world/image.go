@@ -25,6 +25,8 @@ import (
 
 // imageData is what registries said.
 type imageData struct {
+	by map[bool]http.RoundTripper // how they are asked, by whether anybody's certificate will do
+
 	mu    sync.Mutex
 	known map[string]image
 }
@@ -43,7 +45,9 @@ const (
 	maxImages  = 500
 )
 
-func newImages() *imageData { return &imageData{known: map[string]image{}} }
+func newImages(local bool) *imageData {
+	return &imageData{known: map[string]image{}, by: map[bool]http.RoundTripper{false: transport(false, local), true: transport(true, local)}}
+}
 
 // Image is what a registry knows of an image, if the list of registries allows to
 // ask.
@@ -73,7 +77,7 @@ func (w *World) Image(ctx context.Context, reference string, with interp.Access)
 			return nil, err
 		}
 		return images.Describe(reference, ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(keys),
-			remote.WithTransport(&bounded{transport(insecure), w.options.MaxBytes}))
+			remote.WithTransport(&bounded{w.images.by[insecure], w.options.MaxBytes}))
 	})
 }
 
@@ -131,12 +135,13 @@ func (w *World) mayAsk(ref name.Reference) bool {
 	})
 }
 
-func transport(insecure bool) http.RoundTripper {
-	if !insecure {
-		return remote.DefaultTransport
-	}
+// transport connects to no address of this machine or its link, unless local ones are allowed.
+func transport(insecure, local bool) http.RoundTripper {
 	t := remote.DefaultTransport.(*http.Transport).Clone()
-	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the policy's author asked for it
+	t.DialContext = images.Registry{Local: local}.Dialer().DialContext
+	if insecure {
+		t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the policy's author asked for it
+	}
 	return t
 }
 

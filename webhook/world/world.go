@@ -110,7 +110,7 @@ func New(config *rest.Config, o Options) (*World, error) {
 	w.watches = newWatches(w.dynamic)
 	w.roles = newBindings(w.kubernetes)
 	w.globals = newGlobals(w)
-	w.images = newImages()
+	w.images = newImages(w.options.LocalRegistries)
 	if w.trust = w.options.SigstoreTrust; w.trust == nil {
 		trust, err := images.PublicTrust()
 		if err != nil {

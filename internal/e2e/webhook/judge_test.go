@@ -74,7 +74,7 @@ func TestDeniesByImage(t *testing.T) {
 	push(t, host+"/team/root:v1", "0")
 	push(t, host+"/team/user:v1", "1001")
 	shared.Namespace(t, "shop", nil)
-	shared.start(t, "", "--image-registries", host+"/team")
+	shared.start(t, "", "--image-registries", host+"/team", "--allow-local-registries")
 	shared.Apply(t, `
 apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
