@@ -384,7 +384,7 @@ func lateRows() []row {
 			l.is("a deletion", l.validate(both, admission("DELETE", nil, pod(image))), pass)
 			l.is("a deletion of what is not signed", l.validate(both, admission("DELETE", nil, pod(l.pushed("app:v2")))), fail)
 		}},
-		{number: "T72", words: "what other programs have signed", elsewhere: "images/keyless_test.go:TestPublicAttestation images/attestation_test.go:TestFlips images/bundle_test.go:TestBundleFlips", open: "of cosign's own there is one recorded attestation; no layouts by cosign v2, v3 and notation"},
+		{number: "T72", words: "what other programs have signed", elsewhere: "images/keyless_test.go:TestPublicAttestation images/attestation_test.go:TestFlips images/bundle_test.go:TestBundleFlips images/interop_test.go:TestInterop images/interop_test.go:TestInteropFlips images/interop_test.go:TestInteropFlipsOfLayers"},
 		{number: "T73", words: "fuzz", elsewhere: "images/bundle_test.go:FuzzBundle images/checkpoint_test.go:FuzzCheckpoint images/timestamp_test.go:FuzzTimestamp images/notation_test.go:FuzzNotation images/fuzz_test.go:FuzzAnnotations images/fuzz_test.go:FuzzManifest images/fuzz_test.go:FuzzChallenge"},
 	}
 }
