@@ -33,6 +33,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 		{"a wildcard that a fraction may match", `validate: {pattern: {spec: {a: "80*"}}}`, "the text of a number with a fraction"},
 		{"the order of two values of unknown type", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.a }}", operator: GreaterThan, value: "{{ request.object.spec.b }}"}]}}}`,
 			"values have no order"},
+		{"a list in a list", `validate: {deny: {conditions: {any: [{key: "{{ contains(request.object.spec.a, request.object.spec.b[]) }}", operator: Equals, value: true}]}}}`,
+			"contains() of a list"},
 		{"an element of a selection", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] | [1] }}", operator: Equals, value: x}]}}}`,
 			"an element of a selection"},
 		{"a function over a selection", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b][].to_upper(@) }}", operator: AnyIn, value: [X]}]}}}`,
