@@ -11,6 +11,9 @@ import (
 
 // Contains is membership in a list or in a string.
 func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
+	if k := kindFound(search); k == schema.List || isMapKind(k) || search.Form == read.MultiForm { // an error, where it meets another
+		panic(l.Unsupported("contains() of a list or a map"))
+	}
 	switch in.Form {
 	case read.LitForm:
 		return literalContains(l, in.Lit, search)
