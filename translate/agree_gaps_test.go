@@ -84,6 +84,10 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], schedulerName: a}, {containers: [], nodeName: a}, {containers: [], schedulerName: a, nodeName: a, tolerations: [{key: b}]}, {containers: [], schedulerName: b, nodeName: a, tolerations: [{key: b}]}]`},
 		{"the length of a number or a text", "policy/v1", "PodDisruptionBudget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.minAvailable | length(@) }}", operator: Equals, value: 3}]}}}`,
 			`[{}, {minAvailable: 50%}, {minAvailable: 5%}, {minAvailable: 500}]`},
+		{"nothing in a text", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ contains(request.object.spec.nodeName, request.object.spec.schedulerName) || contains('abc', request.object.spec.hostname) }}", operator: Equals, value: true}]}}}`,
+			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], schedulerName: a, nodeName: ab}, {containers: [], schedulerName: c, nodeName: ab}, {containers: [], schedulerName: c, nodeName: ab, hostname: b}]`},
+		{"nothing in what may be a text", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ contains(request.object.spec.a, request.object.metadata.labels.b) }}", operator: Equals, value: true}]}}}`,
+			`[{}, {a: b}, {a: [b]}, {a: [null]}, {a: 1}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}

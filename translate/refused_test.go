@@ -35,6 +35,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"values have no order"},
 		{"a list in a list", `validate: {deny: {conditions: {any: [{key: "{{ contains(request.object.spec.a, request.object.spec.b[]) }}", operator: Equals, value: true}]}}}`,
 			"contains() of a list"},
+		{"a list among keys", `validate: {deny: {conditions: {any: [{key: ["{{ request.userInfo.groups }}", "{{ request.object.spec.a }}"], operator: AnyIn, value: "{{ [request.object.spec.b] }}"}]}}}`,
+			"a list of lists"},
 		{"an element of a selection", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] | [1] }}", operator: Equals, value: x}]}}}`,
 			"an element of a selection"},
 		{"a function over a selection", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b][].to_upper(@) }}", operator: AnyIn, value: [X]}]}}}`,
