@@ -54,11 +54,19 @@ func textContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok
 			return falseOf(l, in.V), true
 		}
 	}
-	what, ok := read.Expr(l, search)
-	if !known || !ok || read.KindOf(search.Typ()) != schema.String {
+	if !known || read.KindOf(search.Typ()) != schema.String {
 		return read.Operand{}, false
 	}
-	return read.BoolOf(text.Contains(what)), true
+	return partOf(l, text, search)
+}
+
+// partOf is: a text has what is searched, a text that may be missing, in it.
+func partOf(l *read.Lowering, text cel.Value, search read.Operand) (_ read.Operand, ok bool) {
+	what, ok := read.Expr(l, search.Settled())
+	if !ok {
+		return read.Operand{}, false
+	}
+	return read.BoolOf(cel.And(read.Present(l, search), text.Contains(what))), true
 }
 
 // listContains is membership in a list.
@@ -86,9 +94,9 @@ func anyContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok 
 	}
 	inText := read.LitOf(false)
 	if read.KindOf(search.Typ()) == schema.String {
-		inText = read.BoolOf(x.Contains(what))
+		inText, ok = partOf(l, x, search)
 	}
-	return read.Choice(read.IsString(x), inText, read.BoolOf(what.In(x))), true // argument has asked for the type
+	return read.Choice(read.IsString(x), inText, read.BoolOf(what.In(x))), ok // argument has asked for the type
 }
 
 // falseOf is false, but an error where v, which has a size, is missing.
@@ -142,8 +150,10 @@ func literalContains(l *read.Lowering, in any, search read.Operand) read.Operand
 		if s, ok := search.Lit.(string); ok && search.Form == read.LitForm {
 			return read.LitOf(scalar.WildMatch("*"+regexp.QuoteMeta(s)+"*", in) || read.ContainsText(in, s))
 		}
-		if v, ok := read.Expr(l, search); ok && read.KindOf(search.Typ()) == schema.String {
-			return read.BoolOf(cel.String(in).Contains(v))
+		if read.KindOf(search.Typ()) == schema.String {
+			if out, ok := partOf(l, cel.String(in), search); ok {
+				return out
+			}
 		}
 	case nil:
 		return read.TypeError("contains")

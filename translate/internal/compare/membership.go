@@ -96,7 +96,10 @@ func members(l *read.Lowering, op MemberOperator, st read.Sequence, s set) cel.B
 				return s.hasLiteral(v)
 			},
 			Value: func(e cel.Value, t *schema.Type) cel.Bool {
-				if read.KindOf(t) == schema.Any && hasNull(s).IsTrue() {
+				switch k := read.KindOf(t); {
+				case k == schema.List:
+					panic(l.Unsupported("a list of lists as a condition's key"))
+				case k == schema.Any && hasNull(s).IsTrue():
 					return cel.Or(read.IsNull(e), s.has(e, t))
 				}
 				return s.has(e, t)
