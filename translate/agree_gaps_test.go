@@ -88,6 +88,8 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [], nodeName: a}, {containers: [], schedulerName: a, nodeName: ab}, {containers: [], schedulerName: c, nodeName: ab}, {containers: [], schedulerName: c, nodeName: ab, hostname: b}]`},
 		{"nothing in what may be a text", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ contains(request.object.spec.a, request.object.metadata.labels.b) }}", operator: Equals, value: true}]}}}`,
 			`[{}, {a: b}, {a: [b]}, {a: [null]}, {a: 1}]`},
+		{"images of a kind that has none", "v1", "Service", `validate: {allowExistingViolations: false, deny: {conditions: {all: [{key: "{{ images.containers || 'x' }}", operator: Equals, value: x}, {key: "{{ images.containers.*.registry || 'x' }}", operator: Equals, value: x}]}}}`,
+			`[{}, {type: a}]`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.agree(t, translate.Options{Release: 34, Schemas: schemas}) })
 	}
