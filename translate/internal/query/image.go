@@ -111,11 +111,8 @@ func imagesAreValid(l *read.Lowering) cel.Bool {
 // whereImagesLoaded is j, what a query gives, and an error where Kyverno cannot load
 // the images: of those that the query reads, and of those that it only mentions.
 func whereImagesLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operand {
-	if l.On(native.Delete) || !Mentions(e.String(), "images") {
-		return j
-	}
-	if images := allImages(l); images.Form == read.ErrorForm { // the kind has none
-		return read.TypeError(images.Hint)
+	if !l.On(native.Delete) && Mentions(e.String(), "images") {
+		allImages(l)
 	}
 	return j
 }
