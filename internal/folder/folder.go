@@ -152,10 +152,16 @@ func (f *Folder) foreign(file addedFile) (theirs bool, why string, err error) {
 		return false, name + " is among the input", nil
 	case len(hashes) == 0:
 		return false, "kvap did not write " + name, nil
-	case !slices.Contains(hashes, hashOf(data)):
+	case !isOneOf(hashes, data):
 		return false, name + " was changed since kvap wrote it", nil
 	}
 	return false, "", nil
+}
+
+// isOneOf tells that a file is as it was written, but for the line ends that Git gives to
+// files on Windows: kvap writes none of these.
+func isOneOf(hashes []string, data []byte) bool {
+	return slices.Contains(hashes, hashOf(data)) || slices.Contains(hashes, hashOf(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))))
 }
 
 func hashOf(data []byte) string {
@@ -181,7 +187,7 @@ func (f *Folder) Prune() (removed int, stays []string, err error) {
 		case f.rendered(full):
 			stays = append(stays, full+" is in a folder that was rendered, which may be made of it, and stays")
 			continue
-		case !slices.Contains(f.earlier[name], hashOf(data)):
+		case !isOneOf(f.earlier[name], data):
 			stays = append(stays, full+" was changed since it was written, and stays")
 		default:
 			if err := f.root.Remove(name); err != nil {
