@@ -154,3 +154,19 @@ func TestBehind(t *testing.T) {
 		t.Error("objects alone have something behind them")
 	}
 }
+
+// TestCheckedIsNotPassedOver: of a file that a user names, each document is told that nothing
+// is made of; one that is checked is not among them.
+func TestCheckedIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	run := compiled(t, strings.Replace(policies, "%s", "", 1), "# a comment\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n"+byHand)
+	var told []string
+	for _, d := range run.Found {
+		if d.File == "b.yaml" {
+			told = append(told, d.Error())
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "Secret") {
+		t.Errorf("told %q, want the Secret alone", told)
+	}
+}
