@@ -53,13 +53,14 @@ func (run *Run) Compile(releases []convert.Choices) {
 		made = append(made, check.Made(done.Objects, c.Translate.Release)...)
 	}
 	run.Objects = append(run.Objects, check.Merge(made)...)
-	// what is not read is a finding of its own, and no file of which an object is checked is passed over
-	checked := map[string]bool{}
+	// what is not read is a finding of its own, and what is checked is not passed over
+	files, documents := map[string]bool{}, map[diag.Pos]bool{}
 	for _, o := range run.Objects {
-		checked[o.Pos.File] = true
+		files[o.Pos.File], documents[diag.Pos{File: o.Pos.File, Line: o.Pos.Line}] = true, true
 	}
 	run.Found = slices.DeleteFunc(run.Found, func(d diag.Diagnostic) bool {
-		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && d.Line == 0 && checked[d.File]
+		checked := documents[diag.Pos{File: d.File, Line: d.Line}] || d.Line == 0 && files[d.File]
+		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && checked
 	})
 	run.Found = run.Found.Sort()
 }
