@@ -172,7 +172,7 @@ export KUBECONFIG=%s
 kubectl get policytranslations                # what became of each policy
 kubectl get validatingadmissionpolicies       # what the API server judges by
 kubectl apply -f policy.yaml                  # one more policy
-kubectl run probe --image=nginx --dry-run=server   # is it denied?
+kubectl apply --dry-run=server -f object.yaml # is it denied?
 
 Ctrl-C ends it and leaves nothing behind.
 `, d.plane.Kubeconfig(controlplane.Admin))
