@@ -142,7 +142,7 @@ func (m *markup) findings(v view) {
 		m.put("<p>Nothing: no errors and no warnings.</p>\n")
 	}
 	if v.Notes > 0 {
-		m.put("<p class=\"soft\">%v notes are left out here; the other formats have them.</p>\n", v.Notes)
+		m.put("<p class=\"soft\">%v left out here; the other formats have them.</p>\n", Count(v.Notes, "note is", "notes are"))
 	}
 }
 
@@ -193,7 +193,7 @@ func (m *markup) costs(cs []costBar) {
 		m.put("<div class=\"cost\"><p>%v <code>%v</code></p>", c.Object, c.Field)
 		m.put("<svg class=\"bar\" viewBox=\"0 0 100 6\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%v of %v\">", c.Estimate, c.Limit)
 		m.put("<rect class=\"%v\" x=\"0\" y=\"0\" width=\"%v\" height=\"6\"></rect></svg>\n", c.Class, c.Percent)
-		m.put("<p class=\"soft\">may cost %v, measured %v, limit %v", c.Estimate, c.Measured, c.Limit)
+		m.put("<p class=\"soft\">by estimate up to %v, measured %v, limit %v", c.Estimate, c.Measured, c.Limit)
 		m.maybe(", safe %v", c.Safe)
 		m.put("</p></div>\n")
 	}

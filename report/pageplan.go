@@ -41,6 +41,9 @@ func (v *view) plan(p Plan) {
 		v.Tables = append(v.Tables, p.shownViolations())
 	}
 	if rows := p.costRows(mostOnPage); len(rows) > 1 {
+		for i, heading := range rows[0] { // those of a page are no capitals
+			rows[0][i] = heading[:1] + strings.ToLower(heading[1:])
+		}
 		v.Tables = append(v.Tables, shownTable{Title: "What a request costs", Note: costNote, Rows: rows})
 	}
 	v.Behind = p.behind()
