@@ -65,10 +65,12 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	out.options = background.Options{
 		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
 		Kinds: func(group, version, kind string) []background.ObjectKind {
-			return firstKinds(o.world.Served().All(), group, version, kind)
+			return firstKinds(o.world.Served().All().Resources(group, version, kind), func(registration.Resource) bool { return true })
 		},
 		Resources: func(group, version, resource string) []background.ObjectKind {
-			return kindsNamed(o.world.Served().All(), group, version, resource)
+			return firstKinds(o.world.Served().All(), func(r registration.Resource) bool {
+				return r.Plural == resource && (group == "*" || group == r.Group) && (version == "*" || version == r.Version)
+			})
 		},
 	}
 	return out, nil
@@ -196,34 +198,15 @@ func (w *backgroundWork) keep(ctx context.Context, of v1alpha1.PolicyReference, 
 	return err
 }
 
-// firstKinds are the kinds of a table, each in its first version unless a version is
-// asked for.
-func firstKinds(table registration.Table, group, version, kind string) []background.ObjectKind {
+// firstKinds are the kinds of some resources, each in the first version that is among them.
+func firstKinds(table registration.Table, is func(registration.Resource) bool) []background.ObjectKind {
 	var out []background.ObjectKind
-	seen := map[string]bool{}
-	for _, r := range table.Resources(group, version, kind) {
-		if key := r.Group + "/" + r.Kind; !seen[key] {
-			seen[key] = true
-			at := metav1.GroupVersion{Group: r.Group, Version: r.Version}
-			out = append(out, background.ObjectKind{APIVersion: at.String(), Kind: r.Kind})
-		}
-	}
-	return out
-}
-
-// kindsNamed are the kinds of a table of which a resource is, each in its first version
-// unless a version is asked for.
-func kindsNamed(table registration.Table, group, version, resource string) []background.ObjectKind {
-	var out []background.ObjectKind
+	seen := map[schema.GroupKind]bool{}
 	for _, r := range table {
-		if r.Plural == resource && (group == "*" || group == r.Group) && (version == "*" || version == r.Version) {
-			out = append(out, firstKinds(table, r.Group, r.Version, r.Kind)...)
+		if kind := (schema.GroupKind{Group: r.Group, Kind: r.Kind}); is(r) && !seen[kind] {
+			seen[kind] = true
+			out = append(out, background.ObjectKind{APIVersion: kind.WithVersion(r.Version).GroupVersion().String(), Kind: r.Kind})
 		}
-	}
-	if version == "*" && len(out) > 1 {
-		out = slices.CompactFunc(out, func(a, b background.ObjectKind) bool {
-			return a.Kind == b.Kind && schema.FromAPIVersionAndKind(a.APIVersion, "").Group == schema.FromAPIVersionAndKind(b.APIVersion, "").Group
-		})
 	}
 	return out
 }

@@ -237,7 +237,10 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
 		}
 	}
-	options := o.registration(remaining.ExcludeNamespaces)
+	options := registration.Options{
+		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),
+		ExcludeNamespaces: remaining.ExcludeNamespaces, ExcludeGroups: o.options.ExcludeGroups,
+	}
 	objects, problems := registration.Configure(list, o.world.Served().All(), options)
 	if err := registration.Check(objects); err != nil {
 		return out, nil, err
@@ -287,13 +290,6 @@ func (o *fallback) remainder(one controller.RemainingPolicy, kept map[string]*po
 	}
 	kept[key] = f.Policies[0]
 	return f.Policies[0], nil
-}
-
-func (o *fallback) registration(excludeNamespaces []string) registration.Options {
-	return registration.Options{
-		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),
-		ExcludeNamespaces: excludeNamespaces, ExcludeGroups: o.options.ExcludeGroups,
-	}
 }
 
 // tell logs problems that are new.

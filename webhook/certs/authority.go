@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -82,9 +83,7 @@ func NewAuthority(o Options) *Authority {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Validity == 0 {
-		o.Validity = 365 * 24 * time.Hour
-	}
+	o.Validity = cmp.Or(o.Validity, 365*24*time.Hour)
 	return &Authority{options: o, terms: termsOf(max(o.Validity, MinValidity)), changed: make(chan struct{}, 1)}
 }
 

@@ -66,7 +66,7 @@ func (g *globals) find(ctx context.Context) {
 	}
 	for _, version := range []string{"v2", "v2beta1", "v2alpha1"} {
 		at := schema.GroupVersionResource{Group: "kyverno.io", Version: version, Resource: "globalcontextentries"}
-		if _, served := g.world.served.Kind(at.Group, at.Version, at.Resource); served {
+		if _, served := g.world.Kind(at.Group, at.Version, at.Resource); served {
 			g.source = g.world.watches.start(ctx, apiPath{resource: at})
 			return
 		}

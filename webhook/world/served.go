@@ -129,16 +129,6 @@ func (s *Served) All() registration.Table {
 	return nil
 }
 
-// Kind is the kind of a resource.
-func (s *Served) Kind(group, version, resource string) (kind string, ok bool) {
-	for _, r := range s.All() {
-		if r.Group == group && r.Version == version && r.Plural == resource {
-			return r.Kind, true
-		}
-	}
-	return "", false
-}
-
 // Resource is the resource of a kind.
 func (w *World) Resource(_ context.Context, apiVersion, kind string) (string, error) {
 	at, err := w.resource(apiVersion, kind)

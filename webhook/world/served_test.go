@@ -39,7 +39,7 @@ func TestExpected(t *testing.T) {
 	case <-time.After(syncInterval / 2):
 		t.Fatal("nothing has changed")
 	}
-	if kind, ok := s.Kind("x.io", "v1", "twos"); !ok || kind != "Two" {
+	if kind, ok := (&World{served: s}).Kind("x.io", "v1", "twos"); !ok || kind != "Two" {
 		t.Errorf("%q %t", kind, ok)
 	}
 }

@@ -200,7 +200,12 @@ func (w *World) Params(
 
 // Kind is the kind of a resource.
 func (w *World) Kind(group, version, resource string) (kind string, ok bool) {
-	return w.served.Kind(group, version, resource)
+	for _, r := range w.served.All() {
+		if r.Group == group && r.Version == version && r.Plural == resource {
+			return r.Kind, true
+		}
+	}
+	return "", false
 }
 
 // Authorizer asks the API server whether a user may do something.
