@@ -115,11 +115,12 @@ func bind(o client.Object, name string) { content(o).FieldByName("PolicyName").S
 
 func specOf(o client.Object) any { return content(o).Interface() }
 
-// sameObject tells that there is nothing to write. Labels and annotations of others are
+// sameObject tells that there is nothing to write. Labels, annotations and owners of others are
 // theirs.
 func sameObject(want, have client.Object) bool {
+	lacks := func(r metav1.OwnerReference) bool { return !slices.Contains(have.GetOwnerReferences(), r) }
 	return contains(have.GetLabels(), want.GetLabels()) && contains(have.GetAnnotations(), want.GetAnnotations()) &&
-		equality.Semantic.DeepEqual(specOf(want), specOf(have))
+		!slices.ContainsFunc(want.GetOwnerReferences(), lacks) && equality.Semantic.DeepEqual(specOf(want), specOf(have))
 }
 
 // kindOfParams is the kind of a policy's params; nil where it has none.

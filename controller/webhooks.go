@@ -10,7 +10,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -194,16 +193,12 @@ func (w *webhooks) register(ctx context.Context, want client.Object) (got client
 	want.SetLabels(ownLabels(want.GetLabels()))
 	have := emptyLike(want)
 	err = w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
-	same := func(got client.Object) bool {
-		return contains(got.GetLabels(), want.GetLabels()) && contains(got.GetAnnotations(), want.GetAnnotations()) &&
-			owned(want, got) && equality.Semantic.DeepEqual(specOf(got), specOf(want))
-	}
-	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && same(have) {
+	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && sameObject(want, have) {
 		return have, false, err
 	}
 	want.GetObjectKind().SetGroupVersionKind(gvkOf(want))
 	got = want.DeepCopyObject().(client.Object)
-	if err := w.writer.apply(ctx, got); err != nil || same(got) {
+	if err := w.writer.apply(ctx, got); err != nil || sameObject(want, got) {
 		return got, true, err
 	}
 	setContent(got, want)
@@ -316,11 +311,4 @@ func (o owner) own(ctx context.Context, objects ...client.Object) error {
 		}})
 	}
 	return nil
-}
-
-// owned tells that an object has all owners that are wanted.
-func owned(want, have metav1.Object) bool {
-	return !slices.ContainsFunc(want.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
-		return !slices.Contains(have.GetOwnerReferences(), r)
-	})
 }
