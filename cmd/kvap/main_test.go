@@ -16,6 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts from current output")
 
+// program is for one that is built for another system, as for Windows, behind a script that
+// runs it under wine.
+var program = flag.String("program", "", "a folder with the kvap that the scripts run, in the place of the one under test")
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"kvap": main, "kubectl-kvap": main})
 }
@@ -29,6 +33,9 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOGC", "GOMEMLIMIT"} { // some four hundred programs that live for a moment
 				env.Setenv(name, os.Getenv(name))
+			}
+			if *program != "" {
+				env.Setenv("PATH", *program+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			}
 			images, err := filepath.Abs("../../internal/suite/testdata/images") // a folder of a registry, and policies about it
 			env.Setenv("IMAGES", images)
