@@ -29,7 +29,7 @@ func TestRuntimeKeepsCodes(t *testing.T) {
 		if !errors.As(got, &own) || own.Code != tt.code {
 			t.Errorf("%s: %v (%T), want the code %d", tt.name, got, got, tt.code)
 		}
-		if again := exit.Runtime(got); again != got {
+		if again := exit.Runtime(got); again != got { //nolint:errorlint // the very same
 			t.Errorf("%s: said twice, it is another error: %v", tt.name, again)
 		}
 		if errors.Is(tt.err, cause) && !errors.Is(got, cause) {
