@@ -149,6 +149,26 @@ func TestCheckpoints(t *testing.T) {
 	}
 }
 
+// The log counts for its time, though it says none: for that of the timestamp.
+func TestCheckpointOfALogThatEnded(t *testing.T) {
+	s := testregistry.New(t)
+	r := recordedLogs(t)
+	image := s.Push("app:v1")
+	s.Refer(image, testregistry.BundleMedia, r.bundle(t, r.ann.Attestation(image, testregistry.CosignSign, `{}`).Data, r.then.Add(time.Minute)).JSON())
+	for counts, want := range map[period]string{
+		{Start: r.then}: "", {Start: r.then, End: r.then.Add(2 * time.Minute)}: "",
+		{Start: r.then.Add(2 * time.Minute)}: "its log is not trusted at", {End: r.then}: "its log is not trusted at",
+	} {
+		trust := r.trust(t, "https://log.acme.io")
+		trust.logs[0].period = counts
+		v, err := NewVerifier(Attestor{Keyless: &Keyless{Issuer: actions, Subject: workflow, IgnoreSCT: true}, Format: Bundles}, trust, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, fmt.Sprint(counts), v.Signed(t.Context(), local(), pin(t, image)), want)
+	}
+}
+
 // Each entry of a log of each size is in it, at its own place alone; and the log's key is of either type.
 func TestInclusion(t *testing.T) {
 	for _, signer := range []*testregistry.Signer{testregistry.ByEd25519(t), testregistry.NewSigner(t)} {
@@ -167,7 +187,7 @@ func TestInclusion(t *testing.T) {
 				if _, err := e.in(logs); err != nil {
 					t.Fatalf("%d of %d: %v", at, size+1, err)
 				}
-				for other := range size + 1 {
+				for other := -1; other < size+4; other++ {
 					moved := e
 					moved.index = int64(other)
 					if _, err := moved.in(logs); (err == nil) != (other == at) {
