@@ -183,6 +183,7 @@ func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func(
 		return build(l)
 	}
 	is := isMapped(elem)
+	elem.V.Part = 0 // whatever part of metadata the element is: the pattern does not name it
 	switch {
 	case f.ElementScope != nil && !*f.ElementScope, is.IsFalse():
 		return as(nil)
