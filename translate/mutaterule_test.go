@@ -119,6 +119,10 @@ func TestMutateRules(t *testing.T) {
 			}
 		}
 	}
+	warned := strings.Replace(mutateHead, "  rules:", "  emitWarning: true\n  rules:", 1) + mutateRule(merge(`{spec: {hostNetwork: false}}`))
+	if p := translateText(t, warned, setting{release: 36, mutations: true}); p.targets() != "webhook KV201" {
+		t.Errorf("a rule that tells users of its changes: %s", p.targets())
+	}
 }
 
 // What the native form of a rule says is as short as a person would write it.
