@@ -389,6 +389,9 @@ func (w *mutateRules) resources(same []meeting) []vap.ResourceRule {
 // apart.
 func changesOf(l *read.Lowering, index int, t native.Target) (out []change) {
 	l.SetPos(l.Rule.Pos)
+	if l.Policy.EmitWarning {
+		panic(l.Unsupported("a warning of what a rule changes (emitWarning)"))
+	}
 	for _, f := range query.Filters(l.Rule.Match) {
 		if slices.Contains(f.Operations, string(native.Delete)) || slices.Contains(f.Operations, string(native.Connect)) {
 			panic(l.Unsupported("a mutate rule on DELETE or CONNECT, which the API server never mutates,"))
