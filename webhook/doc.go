@@ -23,6 +23,6 @@
 // by namespace, failure policies. It writes nothing to a cluster, and knows nothing of its own
 // registration.
 //
-// Start at server.go, the way of a request; then validate.go and mutate.go. start.go is the
-// work that requests start; set.go is what is served where.
+// Start at server.go, the way of a request; then validate.go, which has the work that requests
+// start, and mutate.go; set.go is what is served where.
 package webhook
