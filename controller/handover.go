@@ -65,7 +65,13 @@ func (h *handover) run(ctx context.Context, wanted map[string]*wantedPolicy, kep
 				out.failed[name] = errReserved
 			}
 		}
-		out.late = p.late()
+		out.late = map[string]bool{}
+		for _, o := range p.write {
+			out.late[boundTo(o)] = true
+		}
+		for _, name := range p.deferred {
+			out.late[name] = true
+		}
 		more, err := h.round(ctx, &out, p)
 		if err != nil || !more {
 			out.pending = out.pending || len(p.write)+len(p.deferred)+len(p.remove) > 0 || p.blocked && out.seen != nil

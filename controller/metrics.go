@@ -2,8 +2,7 @@ package controller
 
 import (
 	"errors"
-	"maps"
-	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -92,17 +91,14 @@ func (m *metrics) passed(d time.Duration, in policyList, out *passResult, status
 		}
 		ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 		m.policies.WithLabelValues(s.ref.Kind, s.mode, string(ready.Status)).Inc()
-		for _, target := range []struct {
-			name string
-			n    int32
-		}{{"native", status.Native}, {"webhook", status.Webhook}, {"unsupported", status.Unsupported}} {
-			m.rules.WithLabelValues(target.name, s.mode).Add(float64(target.n))
+		for target, n := range map[string]int32{"native": status.Native, "webhook": status.Webhook, "unsupported": status.Unsupported} {
+			m.rules.WithLabelValues(target, s.mode).Add(float64(n))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(out.warnings)) {
-		for _, ws := range out.warnings[name].byRule {
+	for _, checks := range out.warnings {
+		for _, ws := range checks.byRule {
 			for _, w := range ws {
-				m.warnings.WithLabelValues(map[bool]string{true: "true", false: "false"}[w.Known]).Inc()
+				m.warnings.WithLabelValues(strconv.FormatBool(w.Known)).Inc()
 			}
 		}
 	}

@@ -24,18 +24,6 @@ type handoverPlan struct {
 	foreign map[string]bool
 }
 
-// late are the policies that are not as wanted yet, by name.
-func (p handoverPlan) late() map[string]bool {
-	out := map[string]bool{}
-	for _, o := range p.write {
-		out[boundTo(o)] = true
-	}
-	for _, name := range p.deferred {
-		out[name] = true
-	}
-	return out
-}
-
 // A planner compares what is wanted with what is there.
 type planner struct {
 	wanted  map[string]*wantedPolicy
