@@ -266,12 +266,14 @@ func (p pooled) MutatingRefusals(of *admissionregistrationv1.MutatingAdmissionPo
 // diagnostic names the function that failed.
 func (c *compilation) assemble() {
 	o := c.options.Translate
-	o.Each = c.crew.Each
+	o.Checker, o.Each = pooled{c.checkers}, c.crew.Each
 	if guard(diag.Pos{}, func() { c.translated = translate.Assemble(c.lowered, o) }) == nil {
 		return
 	}
+	alone := o
+	alone.Each = nil
 	for i, l := range c.lowered {
-		if fault := guard(l.Policy.Pos, func() { translate.Assemble([]translate.Lowered{l}, c.options.Translate) }); fault != nil {
+		if fault := guard(l.Policy.Pos, func() { translate.Assemble([]translate.Lowered{l}, alone) }); fault != nil {
 			c.lowered[i] = translate.Refused(l.Policy, *fault)
 		}
 	}

@@ -17,6 +17,8 @@ type Draft struct {
 	Reinvocation string
 	// Repeatable tells that a second run is proven to change nothing more.
 	Repeatable bool
+	// Shared tells of an object that rules of several policies may share.
+	Shared bool
 	// Collapsed are the lists of the object of whose elements the source keeps one of each
 	// key, and the policy all.
 	Collapsed []KeyedList
@@ -32,7 +34,8 @@ type KeyedList struct {
 // A Mutation is one change of the object.
 type Mutation struct {
 	Pos    diag.Pos
-	Member int // the index of the member that it belongs to
+	Member int   // the index of the member that it belongs to
+	Also   []int // of others
 	Type   PatchType
 	Expr   cel.Value // an Object, or a list of JSONPatch
 }

@@ -20,6 +20,8 @@ type Lowered struct {
 	Policy *policy.Policy
 	rules  []api.RuleResult // without their places in drafts, but for a policy in CEL
 	units  []pack.Unit      // of the native rules
+	// changes are what rules that mutate can share with those of other policies.
+	changes []mutate.Unit
 }
 
 // Lower decides for each rule of a policy whether it is native.
@@ -37,8 +39,8 @@ func Lower(p *policy.Policy, o api.Options) Lowered {
 	if p.Generating != nil {
 		return Lowered{Policy: p, rules: []api.RuleResult{lowerGenerating(p)}}
 	}
-	units, rules := lowerPolicy(p, &o)
-	return Lowered{Policy: p, rules: rules, units: units}
+	units, rules, changes := lowerPolicy(p, &o)
+	return Lowered{Policy: p, rules: rules, units: units, changes: changes}
 }
 
 // Refused is a policy of which nothing is native, for one reason.
@@ -71,6 +73,9 @@ func (l Lowered) Without(left Left) Lowered {
 		}
 	}
 	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u pack.Unit) bool { return indexes[u.Rule.Index] })
+	l.changes = slices.DeleteFunc(slices.Clone(l.changes), func(u mutate.Unit) bool {
+		return slices.ContainsFunc(u.Rules, func(i int) bool { return indexes[i] })
+	})
 	return l
 }
 
@@ -115,6 +120,7 @@ func (l Lowered) Native(o api.Options) []NativeRule {
 // About is the policy with the expressions alone that are about some resources.
 func (l Lowered) About(resource func(group, resource string) bool) Lowered {
 	l.units = slices.DeleteFunc(slices.Clone(l.units), func(u pack.Unit) bool { return !resource(u.Target.Group, u.Target.Resource) })
+	l.changes = nil
 	return l
 }
 
@@ -139,9 +145,15 @@ func Assemble(ls []Lowered, o api.Options) api.Result {
 		}
 	}
 	res.Drafts = append(res.Drafts, at.drafts(pack.Drafts(all, o.Packing()))...)
+	var changes []mutate.Unit
+	for _, l := range ls {
+		changes = append(changes, l.changes...)
+	}
+	shared := mutate.Packs(changes, &o)
 	for _, l := range ls {
 		for _, r := range l.rules {
 			r = at.placed(r)
+			r.Mutating = shared.In(r.Mutating)
 			where := match.ExcludedNamespaces(&r, &o)
 			r.Codes = append(slices.Clip(r.Codes), api.CodesOf(where)...)
 			res.Rules = append(res.Rules, r)

@@ -42,6 +42,7 @@ type setting struct {
 	guard      translate.Guard
 	mutations  bool
 	repeatable bool
+	packed     bool
 }
 
 func builtin(t *testing.T, release cel.Release) *schema.Set {
@@ -85,7 +86,7 @@ func compileText(t *testing.T, text string, s setting) compile.Result {
 	k.Lock()
 	defer k.Unlock()
 	return compile.Policies(compile.Input{Policies: file.Policies, Exceptions: append(file.Exceptions, s.exceptions...), Found: found}, compile.Options{
-		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard, Mutations: s.mutations, Repeatable: s.repeatable},
+		Translate: translate.Options{Release: s.release, Schemas: k.schemas, Pack: s.pack, Params: s.own, Guard: s.guard, PackMutations: s.packed, Mutations: s.mutations, Repeatable: s.repeatable},
 		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
 		Cache:     s.cache(k),
 	})

@@ -16,7 +16,7 @@ import (
 )
 
 // lowerPolicy lowers the rules of a policy.
-func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []api.RuleResult) {
+func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []api.RuleResult, changes []mutate.Unit) {
 	forms := make([][]api.Form, len(p.Rules))
 	for _, r := range policy.Expand(p) {
 		forms[r.Index] = append(forms[r.Index], api.Form{Name: r.Name, Rule: r})
@@ -29,9 +29,9 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 		rules[i].Doubts = unknownFields(&rules[i], o)
 	})
 	if o.Mutations {
-		mutate.LowerRules(p, rules, o)
+		changes = mutate.LowerRules(p, rules, o)
 	}
-	return slices.Concat(unitsOf...), rules
+	return slices.Concat(unitsOf...), rules, changes
 }
 
 // lower lowers a rule, which is native only if all its forms are.

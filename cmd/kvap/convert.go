@@ -21,6 +21,7 @@ import (
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -112,6 +113,7 @@ func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, e
 	if p.choices.Emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
 		return p, err
 	}
+	p.choices.Translate.PackMutations = p.choices.Translate.Pack == translate.PackMatch
 	p.choices.Emit.Static = f.static
 	if p.choices.Emit.Params, p.params, err = f.staticParams(stdin); err != nil {
 		return p, err

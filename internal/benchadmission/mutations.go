@@ -56,8 +56,8 @@ func mutationPolicies(apiVersion string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// nativeMutations are the rules as convert makes them.
-func nativeMutations() ([]*unstructured.Unstructured, error) {
+// nativeMutations are the rules as convert makes them, with --pack match where packed.
+func nativeMutations(packed bool) ([]*unstructured.Unstructured, error) {
 	sources, err := mutationPolicies("kyverno.io/v1")
 	if err != nil {
 		return nil, err
@@ -78,9 +78,11 @@ func nativeMutations() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	result := compile.Policies(in, compile.Options{Translate: translate.Options{Release: compile.FirstMutations, Schemas: schemas, Mutations: true, Repeatable: true}})
-	if len(result.Mutating) != len(sources) {
-		return nil, fmt.Errorf("of %d policies %d are native: %v", len(sources), len(result.Mutating), result.Diagnostics)
+	result := compile.Policies(in, compile.Options{Translate: translate.Options{Release: compile.FirstMutations, Schemas: schemas, Mutations: true, Repeatable: true, PackMutations: packed}})
+	for _, r := range result.Rules {
+		if r.Target != translate.Native {
+			return nil, fmt.Errorf("%s is not native: %s", r.PolicyName(), r.Reason)
+		}
 	}
 	var out []*unstructured.Unstructured
 	for _, group := range result.Mutating {
@@ -97,7 +99,11 @@ func nativeMutations() ([]*unstructured.Unstructured, error) {
 
 // runMutations measures what changing Pods costs: nothing, the API server, and the webhook.
 func runMutations(ctx context.Context, p runBounds, update string) (err error) {
-	objects, err := nativeMutations()
+	alone, err := nativeMutations(false)
+	if err != nil {
+		return err
+	}
+	packed, err := nativeMutations(true)
 	if err != nil {
 		return err
 	}
@@ -126,18 +132,19 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", hook.kvap, "github.com/kvap/kvap/cmd/kvap").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
-	native := variant{"MutatingAdmissionPolicies", objects}
-	changers := []struct {
+	type changer struct {
 		name       string
 		begin, end func(context.Context) error
 		changes    bool
-	}{
-		{"nothing", func(context.Context) error { return nil }, func(context.Context) error { return nil }, false},
-		{native.name, func(ctx context.Context) error { return b.apply(ctx, native) }, func(ctx context.Context) error { return b.remove(ctx, native) }, true},
-		{"the webhook", hook.begin, hook.end, true},
 	}
+	changers := []changer{{"nothing", func(context.Context) error { return nil }, func(context.Context) error { return nil }, false}}
+	natives := []variant{{"MutatingAdmissionPolicies, `--pack policy`", alone}, {"MutatingAdmissionPolicies, `--pack match`", packed}}
+	for _, v := range natives {
+		changers = append(changers, changer{v.name, func(ctx context.Context) error { return b.apply(ctx, v) }, func(ctx context.Context) error { return b.remove(ctx, v) }, true})
+	}
+	changers = append(changers, changer{"the webhook", hook.begin, hook.end, true})
 	if p.profile != "" {
-		return b.profile(ctx, []variant{native}, native.name, p.profile)
+		return b.profile(ctx, natives, strings.Trim(natives[1].name, "`"), p.profile)
 	}
 	b.marks = marks()
 	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil {

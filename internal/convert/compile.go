@@ -216,10 +216,16 @@ func (done *Compilation) byPolicy() []group {
 	written := map[int]bool{}
 	for _, r := range done.Rules {
 		for _, i := range r.Mutating {
-			if !written[i] {
+			o := done.Mutating[i]
+			switch {
+			case written[i]:
+			case o.Draft.Shared:
+				groups = append(groups, group{mutating: []mutating.Objects{o}})
+			default:
 				g := of(r.Policy)
-				g.mutating, written[i] = append(g.mutating, done.Mutating[i]), true
+				g.mutating = append(g.mutating, o)
 			}
+			written[i] = true
 		}
 	}
 	return groups

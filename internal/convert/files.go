@@ -100,8 +100,7 @@ func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
 	for _, group := range done.byPolicy() {
 		name, ok := names.of[group.policy]
 		if !ok { // objects that policies share
-			shared := group.objects[0].Policy
-			name = names.add(shared, shared.Name, "ValidatingAdmissionPolicy")
+			name = group.shared(names)
 		}
 		data, err := d.marshal(group.all())
 		if err != nil {
@@ -111,6 +110,16 @@ func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
 	}
 	d.addRemainder(to, done, names)
 	return nil
+}
+
+// shared is the name of the file of objects that policies share.
+func (g group) shared(names *fileNames) string {
+	if len(g.objects) == 0 {
+		of := g.mutating[0].Policy
+		return names.add(of, of.Name, "MutatingAdmissionPolicy")
+	}
+	of := g.objects[0].Policy
+	return names.add(of, of.Name, "ValidatingAdmissionPolicy")
 }
 
 // addRemainder adds the policies of the rules that stay behind, and the

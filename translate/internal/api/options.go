@@ -76,7 +76,11 @@ type Options struct {
 	Repeatable bool
 	// Merging says how apply configurations are merged; nil has none made.
 	Merging Merging
-	// Checker checks what the source says in CEL, which only Lower asks.
+	// PackMutations has the mutate rules of all policies share objects. A Lowered of those that
+	// mutate keeps its trees then.
+	PackMutations bool
+	// Checker checks what the source says in CEL, and what policies that mutate share; nil takes
+	// the latter for good.
 	Checker Checker
 	// Each does n things that do not depend on each other, and returns when all are
 	// done; nil does one after the other.

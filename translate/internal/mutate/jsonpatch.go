@@ -285,7 +285,7 @@ func (w *opWriter) walkTo(path string, in *loopScope, makes bool) (at read.Place
 	for i, step := range steps {
 		last := i == len(steps)-1
 		if i > 0 && makes && (in == nil || loop != nil) { // a list with elements is there
-			w.parent(at, here, emptyFor(at.Typ), loop)
+			w.parent(cel.Bool{}, at, here, emptyFor(at.Typ), loop)
 		}
 		switch {
 		case strings.HasPrefix(step, indexMark):

@@ -72,13 +72,34 @@ func (m *merging) mergesValue(n *policy.Node, path []string) bool {
 // structFields are edits as the fields of an Object of a type.
 func (m *merging) structFields(edits []edit, typ string) (out []cel.StructField) {
 	for _, e := range edits {
-		out = append(out, cel.StructField{Name: e.name, Value: m.applied(e, typ+"."+e.name)})
+		value, optional := m.applied(e, typ+"."+e.name)
+		if optional {
+			value = cel.Maybe(value)
+		}
+		out = append(out, cel.StructField{Name: e.name, Value: value})
 	}
 	return out
 }
 
-// applied is what an edit makes of a field.
-func (m *merging) applied(e edit, typ string) cel.Value {
+// applied is what an edit makes of a field; optional tells of a value that may be none.
+func (m *merging) applied(e edit, typ string) (value cel.Value, optional bool) {
+	guard := e.guard
+	if e.isAdded() {
+		guard = both(guard, e.when)
+	}
+	value = m.appliedAlways(e, typ)
+	if guard.IsZero() {
+		return value, false
+	}
+	return cel.Cond(guard, cel.Func(cel.FuncOptionalOf, value), cel.Func(cel.FuncOptionalNone)), true
+}
+
+// isAdded tells of a value that is left out where it is there already.
+func (e edit) isAdded() bool {
+	return e.list == nil && e.fields == nil && !e.when.IsTrue() && (e.set.IsZero() || e.at.Opt.IsZero())
+}
+
+func (m *merging) appliedAlways(e edit, typ string) cel.Value {
 	switch {
 	case e.list != nil:
 		return m.appliedList(e, typ)
@@ -86,27 +107,29 @@ func (m *merging) applied(e edit, typ string) cel.Value {
 		return cel.Map(m.entries(e.fields)...)
 	case e.fields != nil:
 		return cel.Struct(typ, m.structFields(e.fields, typ)...)
-	case e.when.IsTrue():
-		return e.set
-	case !e.set.IsZero() && !e.at.Opt.IsZero():
+	case !e.when.IsTrue() && !e.isAdded():
 		return e.at.Opt.OrValue(e.set)
+	case !e.set.IsZero():
+		return e.set
+	case !e.struck.IsZero():
+		return e.struck
 	}
-	value := e.set
-	if value.IsZero() {
-		value = written(m.Lowering, e.value, e.at.Typ, typ)
-	}
-	return cel.Maybe(cel.Cond(e.when, cel.Func(cel.FuncOptionalOf, value), cel.Func(cel.FuncOptionalNone)))
+	return written(m.Lowering, e.value, e.at.Typ, typ)
 }
 
 // entries are edits as entries of a map. Where one keeps what is there, its type is not known.
 func (m *merging) entries(edits []edit) (out []cel.Entry) {
 	mixed := slices.ContainsFunc(edits, func(e edit) bool { return !e.when.IsTrue() }) && len(edits) > 1
 	for _, e := range edits {
-		value := m.applied(e, "")
-		if mixed && value.IsText() {
-			value = read.Dyn(value)
+		if mixed && e.when.IsTrue() && e.set.IsText() {
+			e.set = read.Dyn(e.set)
 		}
-		out = append(out, cel.Entry{Key: cel.String(e.name), Value: value})
+		key := cel.String(e.name)
+		value, optional := m.applied(e, "")
+		if optional {
+			key = cel.Maybe(key)
+		}
+		out = append(out, cel.Entry{Key: key, Value: value})
 	}
 	return out
 }
@@ -129,6 +152,9 @@ func (m *merging) appliedList(e edit, typ string) cel.Value {
 			defer release()
 			return source.Macro(cel.MacroExistsOne, other, other.Field(key).Eq(x.Field(key)).Value).AsBool()
 		}
+	}
+	if len(e.list.items) > 1 && !e.list.items[0].x.IsZero() {
+		return m.appliedTemplates(e, source, typ)
 	}
 	var ids, front []cel.Value
 	for _, item := range e.list.items {
@@ -158,4 +184,26 @@ func (m *merging) appliedList(e edit, typ string) cel.Value {
 		return cel.And(cel.Not(x.Field(key).In(cel.List(ids...))), single(x))
 	})
 	return cel.List(front...).Plus(m.Binders.Map(rest, read.Singular(e.name), same))
+}
+
+// appliedTemplates are all elements of a list that templates of several rules are about, which
+// are of no two the same fields. Each rule has those that it changes come to the front.
+func (m *merging) appliedTemplates(e edit, source cel.Value, typ string) cel.Value {
+	list, x := cel.List(source), e.list.items[0].x
+	var fields []edit
+	for i, item := range e.list.items {
+		if front := item.front(); !front.IsTrue() && (i == 0 || !cel.Equal(front.Value, e.list.items[i-1].front().Value)) {
+			all, release := m.Binders.Bind(e.name)
+			list = list.Macro(cel.MacroMap, all, all.Macro(cel.MacroFilter, x, front.Value).Plus(all.Macro(cel.MacroFilter, x, cel.Not(front).Value)))
+			release()
+		}
+		fields, _ = joined(fields, item.guarded())
+	}
+	if cel.Equal(list, cel.List(source)) {
+		list = source
+	} else {
+		list = list.Index(cel.Int(0))
+	}
+	all := append([]cel.StructField{{Name: e.list.key, Value: x.Field(e.list.key)}}, m.structFields(fields, typ)...)
+	return list.Macro(cel.MacroMap, x, cel.Struct(typ, all...))
 }

@@ -36,6 +36,7 @@ type patch struct {
 	mutations []mutating.Mutation
 	parts     []mutating.Mutation // the same in two steps, where that is shorter
 	effects   []effect            // of parts that see what the ones before made
+	edits     []edit              // of a merge that is one mutation
 }
 
 // An edit is a change of one field.
@@ -48,14 +49,19 @@ type edit struct {
 	value  *policy.Node
 	set    cel.Value // the value, of a text or a number
 	remove bool
-	fields []edit    // of a map that is merged
-	list   *listEdit // of a list that is merged
+	guard  cel.Bool // the rule asks that for all of it; zero where it asks nothing, or somebody has asked
+	// struck and plain are a value that is a map, in an apply configuration and in a JSON patch;
+	// zero before they are worked out.
+	struck, plain cel.Value
+	fields        []edit    // of a map that is merged
+	list          *listEdit // of a list that is merged
 }
 
 // A listEdit is a change of elements of a list with a key.
 type listEdit struct {
-	key   string
-	items []itemEdit
+	key    string
+	unique bool // an API server refuses elements of one key
+	items  []itemEdit
 }
 
 // An itemEdit is an element that is written, or, where x is set, what a template makes of
@@ -64,6 +70,7 @@ type itemEdit struct {
 	id, x  cel.Value // the key of a written one, or the variable of a template
 	asked  cel.Bool  // what a template asks of an element
 	chosen cel.Bool  // that, and something of it is changed
+	guard  cel.Bool  // what the rule of a template asks; zero for nothing
 	fields []edit
 	source *policy.Node
 }
@@ -103,6 +110,9 @@ func mergePatch(l *read.Lowering, n *policy.Node) (out patch) {
 	if len(edits) > 0 && !asked.IsFalse() {
 		out.mutations, out.effects = m.mutations(edits, n), []effect{m.effectOf(edits, nil)}
 		out.parts = m.parts(edits, n, out.mutations)
+		if len(out.mutations) == 1 && (out.mutations[0].Type == mutating.ApplyConfiguration || !writesElements(edits)) {
+			out.edits = m.workedOut(edits, "Object")
+		}
 	}
 	return out
 }
@@ -243,7 +253,7 @@ func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
 	case how.set || len(how.keys) > 1:
 		panic(m.Unsupported("a list that is merged as a set, or by several keys,"))
 	case len(how.keys) == 1:
-		return m.keyedList(e, how.keys[0], rest)
+		return m.keyedList(e, how, rest)
 	case slices.ContainsFunc(rest, hasPatchAnchors):
 		panic(m.Unsupported("elements with anchors in a list without a key"))
 	}
@@ -271,11 +281,12 @@ func (m *merging) test(list read.Place, item *policy.Node) {
 }
 
 // keyedList is what a patch says of elements that are told apart by a key.
-func (m *merging) keyedList(e edit, key string, items []*policy.Node) (edit, bool) {
+func (m *merging) keyedList(e edit, how listMerge, items []*policy.Node) (edit, bool) {
 	if len(items) == 0 {
 		return e, false
 	}
-	e.list = &listEdit{key: key}
+	key := how.keys[0]
+	e.list = &listEdit{key: key, unique: how.unique}
 	elem := e.at.Elem()
 	path := append(slices.Clone(e.path), mutating.Element)
 	var ids []cel.Value

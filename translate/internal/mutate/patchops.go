@@ -182,22 +182,25 @@ func (w *opWriter) edits(edits []edit, at pointer, loop *opLoop) {
 		}
 		switch {
 		case e.remove:
-			w.add(operation{when: e.at.Found(), op: "remove", at: here, loop: loop})
+			w.add(operation{when: both(e.guard, e.at.Found()), op: "remove", at: here, loop: loop})
 		case e.list != nil:
 			w.list(e, here, loop)
 		case e.fields != nil:
 			if !slices.ContainsFunc(w.given, func(path []string) bool { return slices.Equal(path, e.path) }) {
-				w.parent(e.at, here, cel.Map(), loop)
+				w.parent(e.guard, e.at, here, cel.Map(), loop)
 			} else {
 				w.known = append(w.known, e.at.Found())
 			}
-			w.edits(e.fields, here, loop)
+			w.edits(guarded(e.guard, e.fields), here, loop)
 		default:
 			value := e.set
 			if value.IsZero() {
+				value = e.plain
+			}
+			if value.IsZero() {
 				value = written(w.merging.Lowering, e.value, e.at.Typ, "")
 			}
-			w.add(operation{when: e.when, op: "add", at: here, value: value, loop: loop})
+			w.add(operation{when: both(e.guard, e.when), op: "add", at: here, value: value, loop: loop})
 		}
 	}
 }
@@ -246,7 +249,7 @@ func (o operation) besides(other operation) bool {
 }
 
 // parent makes what has to be there, once.
-func (w *opWriter) parent(at read.Place, here pointer, empty cel.Value, loop *opLoop) {
+func (w *opWriter) parent(guard cel.Bool, at read.Place, here pointer, empty cel.Value, loop *opLoop) {
 	key := here.text().String()
 	if loop != nil {
 		key += loop.x.String() // of another loop it is another
@@ -255,7 +258,7 @@ func (w *opWriter) parent(at read.Place, here pointer, empty cel.Value, loop *op
 		return
 	}
 	w.made = append(w.made, key)
-	w.add(operation{when: cel.Not(at.Found()), op: "add", at: here, value: empty, loop: loop, parent: true})
+	w.add(operation{when: both(guard, cel.Not(at.Found())), op: "add", at: here, value: empty, loop: loop, parent: true})
 }
 
 // list changes elements in their places, by index.
@@ -274,7 +277,7 @@ func (w *opWriter) list(e edit, here pointer, loop *opLoop) {
 				panic(w.Unsupported("a JSON patch of some elements, which come to the front,"))
 			}
 			i, release := w.Binders.Bind("i")
-			w.edits(item.fields, here.at(cel.Func(cel.FuncString, i)), &opLoop{list: source, i: i, x: item.x, when: cel.True()})
+			w.edits(guarded(e.guard, item.guarded()), here.at(cel.Func(cel.FuncString, i)), &opLoop{list: source, i: i, x: item.x, when: cel.True()})
 			release()
 			continue
 		}
@@ -303,7 +306,7 @@ func (w *opWriter) element(e edit, item itemEdit, here pointer, source cel.Value
 	one.edits(fields, here.at(cel.Func(cel.FuncString, i)), loop)
 	one.add(operation{when: i.Compare(cel.Greater, cel.Int(0)), loop: loop, op: "move", from: here.at(cel.Func(cel.FuncString, i)), at: here.below("0")})
 	missing := cel.Not(w.Binders.Exists(source, read.Singular(e.name), has))
-	one.parent(e.at, here, cel.List(), nil)
+	one.parent(cel.Bool{}, e.at, here, cel.List(), nil)
 	one.add(operation{when: missing, op: "add", at: here.below("0"), value: writtenMap(w.merging.Lowering, item.source, e.at.Elem(), "")})
 	return one.ops
 }

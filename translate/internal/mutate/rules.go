@@ -38,6 +38,7 @@ type change struct {
 	pre        native.Truth // preconditions, and what the patch asks before it changes anything
 	mutations  []mutating.Mutation
 	parts      []mutating.Mutation // the same in two steps, where that is shorter
+	edits      []edit              // the same, where it may come together with others
 	effects    []effect
 	errs       bool // a mutation may be an error
 	variables  []native.Variable
@@ -57,8 +58,9 @@ func (c change) text() string {
 	return strings.Join(parts, "\x00")
 }
 
-// LowerRules lowers the mutate rules of a policy, which are among rules.
-func LowerRules(p *policy.Policy, rules []api.RuleResult, o *api.Options) {
+// LowerRules lowers the mutate rules of a policy, which are among rules. Where those of several
+// policies share objects, it gives what they can share.
+func LowerRules(p *policy.Policy, rules []api.RuleResult, o *api.Options) (units []Unit) {
 	w := &mutateRules{policy: p, opts: o, rules: rules, targets: make([][]native.Target, len(rules)), of: make([][]change, len(rules)), why: make([]*diag.Diagnostic, len(rules))}
 	for i := range rules {
 		if r := &rules[i]; r.Changes() {
@@ -85,6 +87,14 @@ func LowerRules(p *policy.Policy, rules []api.RuleResult, o *api.Options) {
 			}
 		}
 	}
+	if o.PackMutations {
+		for _, d := range w.drafts {
+			if u, ok := w.unitOf(d); ok {
+				units = append(units, u)
+			}
+		}
+	}
+	return units
 }
 
 // mutateRules are the mutate rules of a policy on their way to drafts.
@@ -103,6 +113,7 @@ type mutateRules struct {
 type sharedDraft struct {
 	*mutating.Draft
 	rules []int
+	same  []meeting
 }
 
 // lower lowers a rule in all its forms.
@@ -282,13 +293,14 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 	if w.policy.Namespaced() {
 		binding.NamespaceSelector.Labels = []vap.Label{{Key: pack.NameLabel, Value: w.policy.Namespace}}
 	}
-	out := sharedDraft{Draft: d}
+	out := sharedDraft{Draft: d, same: same}
 	if slices.ContainsFunc(changes, func(c change) bool { return merges(c.rule.Mutate) }) {
 		for _, m := range same {
 			d.Collapsed = append(d.Collapsed, collapsedLists(m.target.GVK)...)
 		}
 	}
 	refuse := func(c change, what string) { w.refuse(c.index, c.rule.Pos, what) }
+	var steps []step
 	for member, c := range changes {
 		out.rules = append(out.rules, c.index)
 		d.Members = append(d.Members, vap.Member{Pos: c.rule.Pos, Policy: native.MemberName(w.policy), Rule: c.rule.Name, Origin: c.rule.Origin})
@@ -316,19 +328,14 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		}
 		guard := c.asked(d, len(changes) == 1)
 		if guard.IsTrue() && c.parts != nil && (!c.errs || w.policy.FailurePolicy != policy.Ignore) {
-			c.mutations = c.parts
+			c.mutations, c.edits = c.parts, nil
 		}
 		if len(c.mutations) > 1 && native.Mentions(guard.Value, "object") {
 			refuse(c, "a patch in several steps behind conditions that no match condition can ask")
 		}
-		for k, m := range c.mutations {
-			if k == 0 || !guard.IsTrue() { // the conditions are about the object as it is then
-				m.Expr = m.Expr.Knowing(c.told())
-			}
-			m.Member, m.Expr = member, cel.Simplify(behind(guard, m)).Short()
-			d.Mutations = append(d.Mutations, m)
-		}
+		steps = together(w.opts, steps, c.step(member, guard), readableLength)
 	}
+	d.Mutations = mutationsOf(steps)
 	d.Repeatable = isRepeatable(changes)
 	if d.Repeatable && !slices.ContainsFunc(d.Mutations, func(m mutating.Mutation) bool { return m.Type == mutating.JSONPatch }) {
 		d.Reinvocation = mutating.IfNeeded // as Kyverno's webhook; a JSON patch may take away what others have added since
@@ -459,7 +466,7 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	if filled.Unsure {
 		panic(l.Unsupported("a variable in a patch that may be an error"))
 	}
-	c.mutations, c.parts, c.effects, c.errs = patch.mutations, patch.parts, patch.effects, filled.Native
+	c.mutations, c.parts, c.edits, c.effects, c.errs = patch.mutations, patch.parts, patch.edits, patch.effects, filled.Native
 	if len(c.mutations) == 0 {
 		if c.pre.Errs || patch.asked.Errs || !filled.None() {
 			panic(l.Unsupported("a rule that changes nothing, and may be an error,"))

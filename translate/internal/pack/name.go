@@ -90,6 +90,22 @@ func (g group) packName(used map[string]bool, o Options) string {
 	return name
 }
 
+// NameOfPack is the name of a pack of rules that change objects of a kind; the words say what they
+// have in common, and key what no words say.
+func NameOfPack(t native.Target, used map[string]bool, key string, words ...string) string {
+	parts := append([]string{"kvap", shortName(t)}, words...)
+	if key != "" {
+		parts = append(parts, shortHash(key))
+	}
+	base := hyphened(parts...)
+	name := base
+	for i := 2; used[name]; i++ {
+		name = base + "-" + strconv.Itoa(i)
+	}
+	used[name] = true
+	return name
+}
+
 // hyphened are the parts that there are.
 func hyphened(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "-")
