@@ -26,8 +26,13 @@ import (
 type step struct {
 	changes   []change
 	members   []int
-	edits     []edit // of all, each behind what its rule asks; nil where it stays alone
+	edits     []edit // of all, each behind what its rule asks; nil where nobody knows them
 	mutations []mutating.Mutation
+}
+
+// isOne tells of a step that may be one with others: merges that take one mutation.
+func (s step) isOne() bool {
+	return len(s.mutations) == 1 && !slices.ContainsFunc(s.changes, func(c change) bool { return c.rule.Mutate.Merge == nil })
 }
 
 // length is what a mutation that does the work of several rules may have in characters.
@@ -68,7 +73,7 @@ func mutationsOf(steps []step) (out []mutating.Mutation) {
 
 // together puts a change into a step before it where that is the same, or behind all.
 func together(o *api.Options, steps []step, s step, longest int) []step {
-	for i := len(steps) - 1; i >= 0 && s.edits != nil; i-- {
+	for i := len(steps) - 1; i >= 0 && s.isOne(); i-- {
 		if one, ok := steps[i].with(o, s, longest); ok {
 			steps[i] = one
 			return steps
@@ -82,12 +87,12 @@ func together(o *api.Options, steps []step, s step, longest int) []step {
 
 // with is a step that does what another one does too; false where none does that.
 func (s step) with(o *api.Options, other step, longest int) (step, bool) {
-	if s.edits == nil || s.mutations[0].Type != other.mutations[0].Type || length(s.mutations)+length(other.mutations) > 2*longest || !s.isApart(other, true) {
+	if !s.isOne() || s.mutations[0].Type != other.mutations[0].Type || length(s.mutations)+length(other.mutations) > 2*longest || !s.isApart(other, true) {
 		return s, false
 	}
 	edits, ok := joined(s.edits, other.edits)
-	if !ok {
-		return s, false
+	if s.edits == nil || other.edits == nil || !ok {
+		return s.beside(other, longest)
 	}
 	target := s.changes[0].target
 	l := &read.Lowering{Opts: o, Release: read.Release(o.Release), Gathered: read.NewGathered(), Environment: read.Environment{Target: target, Binders: &cel.Scope{}}}
@@ -101,7 +106,36 @@ func (s step) with(o *api.Options, other step, longest int) (step, bool) {
 	if length(made) > longest {
 		return s, false
 	}
-	return step{slices.Concat(s.changes, other.changes), slices.Concat(s.members, other.members), edits, made}, true
+	return step{changes: slices.Concat(s.changes, other.changes), members: slices.Concat(s.members, other.members), edits: edits, mutations: made}, true
+}
+
+// beside is a JSON patch with the operations of another one behind, where both are about different
+// fields of a Pod's spec or metadata, which are there: what both make would be made twice.
+func (s step) beside(other step, longest int) (step, bool) {
+	if s.mutations[0].Type != mutating.JSONPatch || podSpecOf(s.changes[0].target.GVK) != "spec" || !s.isApart(other, false) {
+		return s, false
+	}
+	for _, path := range s.writes() {
+		for _, with := range other.writes() {
+			if n := min(len(path), len(with), 2); slices.Equal(path[:n], with[:n]) {
+				return s, false
+			}
+		}
+	}
+	made := slices.Clone(s.mutations)
+	made[0].Expr = made[0].Expr.Plus(other.mutations[0].Expr).Short()
+	if length(made) > longest {
+		return s, false
+	}
+	return step{changes: slices.Concat(s.changes, other.changes), members: slices.Concat(s.members, other.members), mutations: made}, true
+}
+
+// writes are the paths that a step writes.
+func (s step) writes() (out [][]string) {
+	for _, c := range s.changes {
+		out = append(out, c.effect().writes...)
+	}
+	return out
 }
 
 // written are edits as mutations of a type.
