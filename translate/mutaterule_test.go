@@ -54,6 +54,8 @@ func TestMutateRules(t *testing.T) {
 		"an addition of nothing":        {merge(`{metadata: {labels: {a: b}}, spec: {+(securityContext): {}}}`), "native"},
 		"some that lack a policy":       {merge(`{spec: {containers: [{(image): "*:latest", +(imagePullPolicy): Always}]}}`), "native"},
 		"an addition with a directive":  {merge(`{spec: {+(securityContext): {$patch: replace, runAsUser: 1}}}`), "webhook KV201"},
+		"labels with a directive":       {merge(`{metadata: {+(labels): {$patch: replace, a: b}}}`), "webhook KV201"},
+		"an empty map in an addition":   {merge(`{spec: {+(securityContext): {runAsUser: 7, seccompProfile: {}}}}`), "native"},
 		"a very large integer":          {merge(`{spec: {terminationGracePeriodSeconds: 9007199254740993}}`), "webhook KV201"},
 		"what goes twice":               {"    preconditions: {all: [{key: \"{{ request.object.metadata.labels.app || '' }}\", operator: Equals, value: a}]}\n" + patch("- {op: remove, path: /metadata/labels/app}\n        - {op: remove, path: /metadata/labels/app}"), "native"},
 		"an entry that may be an error": {loop("list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/tty\", value: true}\n      - list: request.object.spec.containers\n        patchesJson6902: |-\n          - {op: add, path: \"/spec/containers/{{elementIndex}}/env/-\", value: {name: I, value: \"{{ element.image }}\"}}"), "webhook KV201"},
