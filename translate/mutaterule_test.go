@@ -54,6 +54,7 @@ func TestMutateRules(t *testing.T) {
 		"an addition of nothing":        {merge(`{metadata: {labels: {a: b}}, spec: {+(securityContext): {}}}`), "native"},
 		"some that lack a policy":       {merge(`{spec: {containers: [{(image): "*:latest", +(imagePullPolicy): Always}]}}`), "native"},
 		"an addition with a directive":  {merge(`{spec: {+(securityContext): {$patch: replace, runAsUser: 1}}}`), "webhook KV201"},
+		"two keys of one parent":        {patch("- {op: add, path: /metadata/annotations/q, value: x}\n        - {op: add, path: /metadata/annotations/r, value: z}"), "native"},
 		"labels with a directive":       {merge(`{metadata: {+(labels): {$patch: replace, a: b}}}`), "webhook KV201"},
 		"an empty map in an addition":   {merge(`{spec: {+(securityContext): {runAsUser: 7, seccompProfile: {}}}}`), "native"},
 		"a very large integer":          {merge(`{spec: {terminationGracePeriodSeconds: 9007199254740993}}`), "webhook KV201"},
