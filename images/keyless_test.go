@@ -1,6 +1,7 @@
 package images
 
 import (
+	"crypto"
 	"encoding/json"
 	"os"
 	"strings"
@@ -155,8 +156,15 @@ func TestPublicAttestation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var forged crypto.PublicKey // in place of the keys of the logs of certificates
 	sealed := func(k Keyless, envelopeText, bundle string) error {
-		v, err := NewVerifier(Attestor{Keyless: &k}, trusted(t), time.Now)
+		trust := trusted(t)
+		for _, l := range trust.certificates {
+			if forged != nil {
+				l.key = forged
+			}
+		}
+		v, err := NewVerifier(Attestor{Keyless: &k}, trust, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,6 +177,13 @@ func TestPublicAttestation(t *testing.T) {
 	}
 	good := Keyless{Issuer: actions, Subject: "https://github.com/sigstore/*"}
 	says(t, "as it was made", sealed(good, string(recorded.Envelope), string(recorded.Bundle)), "")
+	key, _, err := readTimedKey(testregistry.NewSigner(t).PEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged = key
+	says(t, "with a promise that the log of certificates did not sign", sealed(good, string(recorded.Envelope), string(recorded.Bundle)), "no log of certificates that is trusted knows of it")
+	forged = nil
 	says(t, "for another subject", sealed(Keyless{Issuer: actions, Subject: "https://github.com/acme/*"}, string(recorded.Envelope), string(recorded.Bundle)), "its subject is")
 	says(t, "without the log", sealed(good, string(recorded.Envelope), ""), "no transparency log proof")
 	moved := strings.Replace(string(recorded.Bundle), `"integratedTime": 16818`, `"integratedTime": 16819`, 1)
