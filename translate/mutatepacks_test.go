@@ -155,3 +155,23 @@ func TestRandomMutatePacks(t *testing.T) {
 	}
 	t.Logf("%d sets of policies with %d native rules in %d mutations changed what is in %d requests", tried, changes, mutations, asked)
 }
+
+// A rule that errs does so beside others, also where it would change nothing.
+func TestErrorBesideOthers(t *testing.T) {
+	t.Parallel()
+	policies := mutateHead + `  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {spec: {(dnsPolicy): Default, +(tolerations): [{key: "{{ request.object.metadata.labels.none }}", operator: Exists}]}}}
+  - name: s
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    mutate: {patchStrategicMerge: {spec: {nodeSelector: {a: b}}}}
+`
+	p := translateText(t, policies, setting{release: 36, mutations: true, packed: true})
+	if len(p.result.Mutating) == 0 {
+		t.Fatal(p.result.Diagnostics)
+	}
+	for _, more := range []string{"", "tolerations: [{key: q, operator: Exists}], ", "dnsPolicy: Default, tolerations: [{key: q, operator: Exists}], "} {
+		request := strings.Replace(podRequest, "spec: {", "spec: {"+more, 1)
+		changeByBoth(t, more, p.result, mutator(t, p.result), nil, reviewOf(t, request))
+	}
+}

@@ -51,7 +51,8 @@ func (c change) step(member int, guard cel.Bool) step {
 		m.Expr = cel.Simplify(behind(guard, m)).Short()
 		out.mutations = append(out.mutations, m)
 	}
-	if c.edits == nil || len(out.mutations) != 1 {
+	// && would swallow what errs in front of a field that is there already.
+	if c.edits == nil || len(out.mutations) != 1 || c.pre.Errs {
 		return out
 	}
 	if out.edits = c.edits; !guard.IsTrue() {
