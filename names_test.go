@@ -23,11 +23,10 @@ func strangeWords() []string {
 // thing in each of them.
 func oneMeaning() map[string]string {
 	return map[string]string{
-		"Options":  "what the caller of a package chooses",
-		"Policy":   "a policy of Kyverno's, with what the package needs of it",
-		"Resource": "a kind as an API server serves it",
-		"Rule":     "a rule of such a policy",
-		"World":    "what rules may ask about besides the request",
+		"Options": "what the caller of a package chooses",
+		"Policy":  "a policy of Kyverno's, with what the package needs of it",
+		"Rule":    "a rule of such a policy",
+		"World":   "what rules may ask about besides the request",
 	}
 }
 

@@ -47,7 +47,7 @@ func TestNamesAreKnown(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, text := range constants(t, "macro.go", "MacroName") {
+	for name, text := range constants(t, "operator.go", "MacroName") {
 		if _, isMacro := MacroName(text).variables(3); !isMacro {
 			if _, isMacro = MacroName(text).variables(2); !isMacro {
 				t.Errorf("%s: %q binds nothing", name, text)
@@ -57,7 +57,7 @@ func TestNamesAreKnown(t *testing.T) {
 			t.Errorf("%s: no release has %q", name, text)
 		}
 	}
-	for name, text := range constants(t, "function.go", "Function") {
+	for name, text := range constants(t, "functions.go", "Function") {
 		if FirstRelease(text, 1) == Never {
 			t.Errorf("%s: no release has %q", name, text)
 		}

@@ -223,8 +223,6 @@ func (k *standIn) take(ctx context.Context, set webhook.PolicySet) error {
 	}
 	k.server.Set(set)
 	var kinds registration.Table
-	for _, r := range k.world.Served().All() {
-		kinds = append(kinds, registration.Resource(r))
-	}
+	kinds = append(kinds, k.world.Served().All()...)
 	return k.Ask(ctx, policies, kinds)
 }

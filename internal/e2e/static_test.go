@@ -71,7 +71,7 @@ spec:
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer plane.Stop() //nolint:errcheck // its data is in a temporary folder
+	defer plane.Stop()
 	admin, err := dynamic.NewForConfig(plane.Config(controlplane.Admin))
 	if err != nil {
 		t.Fatal(err)

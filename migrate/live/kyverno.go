@@ -48,9 +48,7 @@ func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
 		return k, err
 	}
 	served, err := world.Discover(client)
-	for _, r := range served {
-		k.served = append(k.served, registration.Resource(r))
-	}
+	k.served = append(k.served, served...)
 	return k, err
 }
 

@@ -71,9 +71,7 @@ func (r *Recording) About(policies []*policy.Policy) (idle []*policy.Policy, err
 		return nil, err
 	}
 	var kinds registration.Table
-	for _, one := range served {
-		kinds = append(kinds, registration.Resource(one))
-	}
+	kinds = append(kinds, served...)
 	for _, p := range policies {
 		objects, _ := registration.Configure([]*policy.Policy{p}, kinds, registration.Options{URL: "https://localhost"})
 		if objects.Validating == nil {

@@ -197,9 +197,7 @@ func (k *kyverno) takeUp(ctx context.Context, t *testing.T, set webhook.PolicySe
 		policies = append(policies, p.Policy)
 	}
 	var served registration.Table
-	for _, r := range k.world.Served().All() {
-		served = append(served, registration.Resource(r))
-	}
+	served = append(served, k.world.Served().All()...)
 	err := k.Ask(ctx, policies, served)
 	k.said(ctx, t, err)
 	return err == nil

@@ -1,7 +1,6 @@
 package mutate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -45,7 +44,14 @@ func (w *mutateRules) unitOf(d sharedDraft) (out Unit, ok bool) {
 
 // attributes are what a policy object has once.
 func (u Unit) attributes() string {
-	return fmt.Sprint(u.Draft.Constraints.Rules, native.SelectorKey(u.changes[0].selector), u.policy.FailurePolicy, u.Draft.Reinvocation, u.changes[0].reaches)
+	first := u.changes[0]
+	parts := []string{native.SelectorKey(first.selector), string(u.policy.FailurePolicy), u.Draft.Reinvocation, strings.Join(first.reaches, ",")}
+	for _, r := range u.Draft.Constraints.Rules {
+		for _, of := range [][]string{r.Groups, r.Versions, r.Resources, r.Operations, r.Names, {r.Scope}} {
+			parts = append(parts, strings.Join(of, ","))
+		}
+	}
+	return strings.Join(parts, "\x02")
 }
 
 // membersOfPack is how many rules an object has at most.
