@@ -36,3 +36,27 @@ func TestCostPercent(t *testing.T) {
 		t.Errorf("the rule %s, which is left (%s), costs %d %%", rules[1].Name(), rules[1].Target, got)
 	}
 }
+
+// What a variable of a rule costs is part of it: that of the names of what violates it.
+func TestCostOfVariables(t *testing.T) {
+	builtin, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mounts = `spec: {containers: [{=(volumeMounts): [{name: "!host*", mountPath: "!/host*"}]}]}`
+	s := readSource(object(t, "1", "metadata: {labels: {a: \"?*\"}}", mounts), "enforce", nil, nothing)
+	c := &compiler{options: Options{Release: cel.Default}}
+	result, err := c.compile(t.Context(), policyList{sources: []*policySource{s}}, builtin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range result.Rules {
+		if r.Policy == s.policy && r.Name() == "a" {
+			if got := costPercent(r, result); got < 3 {
+				t.Errorf("the rule goes through lists in lists, and costs %d %%", got)
+			}
+			return
+		}
+	}
+	t.Fatal("there is no rule")
+}
