@@ -222,15 +222,29 @@ func mutationsOf(wanted string, served bool, release cel.Release) (bool, error) 
 // perExpression is what the API server lets one expression cost.
 const perExpression = 1_000_000
 
-// costPercent is the estimated cost of a rule's dearest validation, as a share of
-// what the API server allows, rounded up; 0 for a rule that has none.
+// costPercent is the estimated cost of a rule's dearest expression, a validation or a
+// variable that one reads, as a share of what the API server allows, rounded up; 0 for a
+// rule that has none.
 func costPercent(r *compile.Rule, result compile.Result) int32 {
 	var most int64
 	for _, f := range r.Forms {
 		for _, p := range f.Places {
-			for _, v := range result.Objects[p.Object].Draft.Validations {
+			draft := result.Objects[p.Object].Draft
+			read := map[string]bool{}
+			cost := func(v cel.Value) {
+				most = max(most, cel.Cost(v, nil))
+				for _, name := range v.Uses("variables") {
+					read[name] = true
+				}
+			}
+			for _, v := range draft.Validations {
 				if v.Of(p.Member) {
-					most = max(most, cel.Cost(v.Expr.Value, nil))
+					cost(v.Expr.Value)
+				}
+			}
+			for _, v := range slices.Backward(draft.Variables) { // each reads those before it
+				if read[v.Name] {
+					cost(v.Expr)
 				}
 			}
 		}
