@@ -54,6 +54,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 		{"a sorted list that may have texts and numbers in it", `validate: {deny: {conditions: {any: [{key: "{{ sort(request.object.spec.egress[].ports[].port) }}", operator: Equals, value: abc}]}}}`,
 			"sort() of what is neither texts nor numbers"},
 		{"a list of lists", `validate: {pattern: {spec: {l: [[1], [2]]}}}`, "a list of lists"},
+		{"an existence anchor of a field that is a key besides", `validate: {pattern: {spec: {^(l): [{a: 1}], l: [{a: 1}]}}}`,
+			"an existence anchor of a field"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - {name: r, match: {any: [{resources: {kinds: [KIND]}}]}, " + tt.rule + "}\n"
