@@ -109,8 +109,24 @@ func keys(l *read.Lowering, v read.Place, p *policy.Node) outcome {
 	if v.Part == read.InLabels {
 		p = textsOnly(p)
 	}
+	refuseTwice(l, p)
 	first, second := phases(p)
 	return append(anchors(l, v, first), plainKeys(l, v, second)...)
+}
+
+// refuseTwice refuses a field that has an existence anchor and is a key besides: whether a
+// violation of the one excuses an update depends on what was seen of the other.
+func refuseTwice(l *read.Lowering, p *policy.Node) {
+	for _, f := range p.Fields {
+		kind, key := anchor.Split(f.Key)
+		if kind == anchor.Existence && slices.ContainsFunc(p.Fields, func(g policy.Field) bool {
+			_, other := anchor.Split(g.Key)
+			return other == key && g.Key != f.Key
+		}) {
+			l.SetPos(f.Pos)
+			panic(l.Unsupported("an existence anchor of a field that is a key besides"))
+		}
+	}
 }
 
 // textsOnly is a pattern for labels or annotations as Kyverno reads it where the
