@@ -175,3 +175,57 @@ func TestErrorBesideOthers(t *testing.T) {
 		changeByBoth(t, more, p.result, mutator(t, p.result), nil, reviewOf(t, request))
 	}
 }
+
+// packOf are policies of one rule each on Pods, which may share objects.
+func packOf(specs ...string) string {
+	var out []string
+	for i, spec := range specs {
+		out = append(out, fmt.Sprintf(`apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p%d, annotations: {pod-policies.kyverno.io/autogen-controllers: none}}
+spec:
+  %s
+`, i, strings.ReplaceAll(spec, "RULE", "name: r, match: {any: [{resources: {kinds: [Pod]}}]}")))
+	}
+	return strings.Join(out, "---\n")
+}
+
+// An error that is ignored takes nothing with it that another policy does.
+func TestIgnoredErrorBesideOthers(t *testing.T) {
+	t.Parallel()
+	for name, patch := range map[string]string{
+		"apply configurations": `patchStrategicMerge: {metadata: {annotations: {copy: "{{ request.object.metadata.annotations.none }}"}}}`,
+		"JSON patches":         `patchStrategicMerge: {spec: {tolerations: [{key: "{{ request.object.metadata.annotations.none }}", operator: Exists}]}}`,
+	} {
+		for _, other := range []string{"{metadata: {labels: {other: x}}}", "{metadata: {labels: {other: x}}, spec: {imagePullSecrets: [{name: a}], hostAliases: [{ip: 10.0.0.1}]}}"} {
+			p := translateText(t, packOf("failurePolicy: Ignore\n  rules: [{RULE, mutate: {"+patch+"}}]", "failurePolicy: Ignore\n  rules: [{RULE, mutate: {patchStrategicMerge: "+other+"}}]"),
+				setting{release: 36, mutations: true, packed: true})
+			if len(p.result.Mutating) == 0 {
+				t.Fatalf("%s: %v", name, p.result.Diagnostics)
+			}
+			object, _, err := mutator(t, p.result).Mutate(t.Context(), reviewOf(t, podRequest), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(text), `"other":"x"`) {
+				t.Errorf("%s beside %s: %s\n%s", name, other, text, mutatingText(t, p.result))
+			}
+		}
+	}
+}
+
+// What asks for something that another policy writes as false is not in one object with it: an
+// API server may drop that between two mutations.
+func TestZeroBesideOthers(t *testing.T) {
+	t.Parallel()
+	p := translateText(t, packOf("rules: [{RULE, mutate: {patchStrategicMerge: {spec: {hostNetwork: false}}}}]",
+		`rules: [{RULE, preconditions: {all: [{key: "{{ request.object.spec.hostNetwork == null }}", operator: Equals, value: true}]}, mutate: {patchStrategicMerge: {metadata: {labels: {other: x}}}}}]`),
+		setting{release: 36, mutations: true, packed: true})
+	if len(p.result.Mutating) != 2 {
+		t.Errorf("there are %d objects\n%s", len(p.result.Mutating), mutatingText(t, p.result))
+	}
+}
