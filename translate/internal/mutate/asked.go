@@ -30,7 +30,7 @@ func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
 		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
 	}
 	if !alone || native.Mentions(c.told().Value, "namespaceObject") {
-		return native.Sure(c.match).AndThen(c.pre).Expr
+		return c.guard()
 	}
 	if !c.match.IsTrue() {
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: celrule.Inlined(c.match.Value, variables).AsBool().Rooted(), Sound: true})
@@ -39,6 +39,18 @@ func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Mutate.Pos, Name: "preconditions", Expr: celrule.Inlined(c.pre.Expr.Value, variables).AsBool().Rooted(), Sound: !c.pre.Errs})
 	}
 	return cel.True()
+}
+
+// guard is all that a change asks.
+func (c change) guard() cel.Bool { return native.Sure(c.match).AndThen(c.pre).Expr }
+
+// mayBeIgnored tells that a change may be an error which a failure policy ignores.
+func (c change) mayBeIgnored(ignores bool) bool { return ignores && (c.errs || c.pre.Errs) }
+
+// asksAgain tells of a patch in several steps behind conditions about the object, which would be
+// asked of what the first step has made of it.
+func (c change) asksAgain(guard cel.Bool) bool {
+	return len(c.mutations) > 1 && native.Mentions(guard.Value, "object")
 }
 
 // behind is a mutation that is made where guard holds.

@@ -38,7 +38,7 @@ func (w *mutateRules) unitOf(d sharedDraft) (out Unit, ok bool) {
 		}
 	}
 	return out, !w.policy.Namespaced() && !slices.ContainsFunc(out.changes, func(c change) bool {
-		return len(c.conditions) > 0 || len(c.variables) > 0 || c.params != nil
+		return len(c.conditions) > 0 || len(c.variables) > 0 || c.params != nil || c.asksAgain(c.guard())
 	})
 }
 
@@ -52,6 +52,11 @@ func (u Unit) attributes() string {
 		}
 	}
 	return strings.Join(parts, "\x02")
+}
+
+// asksForZero tells that a unit asks for what one of the changes writes as nothing.
+func (u Unit) asksForZero(before []change) bool {
+	return slices.ContainsFunc(u.changes, func(c change) bool { return c.asksForZero(before) })
 }
 
 // membersOfPack is how many rules an object has at most.
@@ -77,15 +82,15 @@ func (s Shared) In(alone []*mutating.Draft) (out []*mutating.Draft) {
 func Packs(units []Unit, o *api.Options) Shared {
 	var packs [][]Unit
 	last := map[string]int{} // the pack that goes on, by attributes
-	sizes := map[int]int{}
+	var changes [][]change   // of each pack
 	for _, u := range units {
 		i, ok := last[u.attributes()]
-		if !ok || sizes[i]+len(u.changes) > membersOfPack {
+		if !ok || len(changes[i])+len(u.changes) > membersOfPack || u.asksForZero(changes[i]) {
 			i = len(packs)
 			last[u.attributes()] = i
-			packs = append(packs, nil)
+			packs, changes = append(packs, nil), append(changes, nil)
 		}
-		packs[i], sizes[i] = append(packs[i], u), sizes[i]+len(u.changes)
+		packs[i], changes[i] = append(packs[i], u), append(changes[i], u.changes...)
 	}
 	out := Shared{}
 	used := map[string]bool{}
@@ -123,7 +128,7 @@ func packed(units []Unit, o *api.Options, used map[string]bool) *mutating.Draft 
 			d.Members = append(d.Members, vap.Member{Pos: c.rule.Pos, Policy: native.MemberName(u.policy), Rule: c.rule.Name, Origin: c.rule.Origin})
 		}
 	}
-	alone := len(changes) == 1
+	alone, ignores := len(changes) == 1, first.policy.FailurePolicy == policy.Ignore
 	guards := make([]cel.Bool, len(changes))
 	for i, c := range changes {
 		guards[i] = c.asked(d, alone)
@@ -131,7 +136,7 @@ func packed(units []Unit, o *api.Options, used map[string]bool) *mutating.Draft 
 	for _, longest := range []int{packedLength, 0} { // where the server does not take one for all, each has its own
 		var steps []step
 		for i, c := range changes {
-			steps = together(o, steps, c.step(i, guards[i]), longest)
+			steps = together(o, steps, c.step(i, guards[i], ignores), longest)
 		}
 		d.Mutations = mutationsOf(steps)
 		nameParts(d)

@@ -299,6 +299,7 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			d.Collapsed = append(d.Collapsed, collapsedLists(m.target.GVK)...)
 		}
 	}
+	ignores := w.policy.FailurePolicy == policy.Ignore
 	refuse := func(c change, what string) { w.refuse(c.index, c.rule.Pos, what) }
 	var steps []step
 	for member, c := range changes {
@@ -320,20 +321,20 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			}
 			d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
 		}
-		if w.policy.FailurePolicy == policy.Ignore && (len(changes) > 1 || len(c.mutations) > 1) && (c.errs || c.pre.Errs) {
+		if (len(changes) > 1 || len(c.mutations) > 1) && c.mayBeIgnored(ignores) {
 			refuse(c, "several changes of which one may be an error that is ignored (failurePolicy: Ignore)")
 		}
 		if c.asksForZero(changes[:member]) {
 			refuse(c, "a rule that asks for what one before it writes as false, 0 or an empty text")
 		}
 		guard := c.asked(d, len(changes) == 1)
-		if guard.IsTrue() && c.parts != nil && (!c.errs || w.policy.FailurePolicy != policy.Ignore) {
+		if guard.IsTrue() && c.parts != nil && !(c.errs && ignores) {
 			c.mutations, c.edits = c.parts, nil
 		}
-		if len(c.mutations) > 1 && native.Mentions(guard.Value, "object") {
+		if c.asksAgain(guard) {
 			refuse(c, "a patch in several steps behind conditions that no match condition can ask")
 		}
-		steps = together(w.opts, steps, c.step(member, guard), readableLength)
+		steps = together(w.opts, steps, c.step(member, guard, ignores), readableLength)
 	}
 	d.Mutations = mutationsOf(steps)
 	d.Repeatable = isRepeatable(changes)

@@ -28,11 +28,12 @@ type step struct {
 	members   []int
 	edits     []edit // of all, each behind what its rule asks; nil where nobody knows them
 	mutations []mutating.Mutation
+	ignored   bool // it may be an error that is ignored, which would take the others with it
 }
 
 // isOne tells of a step that may be one with others: merges that take one mutation.
 func (s step) isOne() bool {
-	return len(s.mutations) == 1 && !slices.ContainsFunc(s.changes, func(c change) bool { return c.rule.Mutate.Merge == nil })
+	return len(s.mutations) == 1 && !s.ignored && !slices.ContainsFunc(s.changes, func(c change) bool { return c.rule.Mutate.Merge == nil })
 }
 
 // length is what a mutation that does the work of several rules may have in characters.
@@ -42,8 +43,8 @@ const (
 )
 
 // step is a change by itself, behind a guard.
-func (c change) step(member int, guard cel.Bool) step {
-	out := step{changes: []change{c}, members: []int{member}}
+func (c change) step(member int, guard cel.Bool, ignores bool) step {
+	out := step{changes: []change{c}, members: []int{member}, ignored: c.mayBeIgnored(ignores)}
 	for k, m := range c.mutations {
 		if k == 0 || !guard.IsTrue() { // the conditions are about the object as it is then
 			m.Expr = m.Expr.Knowing(c.told())
@@ -88,7 +89,7 @@ func together(o *api.Options, steps []step, s step, longest int) []step {
 
 // with is a step that does what another one does too; false where none does that.
 func (s step) with(o *api.Options, other step, longest int) (step, bool) {
-	if !s.isOne() || s.mutations[0].Type != other.mutations[0].Type || length(s.mutations)+length(other.mutations) > 2*longest || !s.isApart(other, true) {
+	if !s.isOne() || !other.isOne() || s.mutations[0].Type != other.mutations[0].Type || length(s.mutations)+length(other.mutations) > 2*longest || !s.isApart(other, true) {
 		return s, false
 	}
 	edits, ok := joined(s.edits, other.edits)
