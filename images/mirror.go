@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -182,17 +183,9 @@ func (t *TrustMirror) ask(ctx context.Context) (data []byte, expires time.Time, 
 		return nil, expires, err
 	}
 	all := u.GetTrustedMetadataSet()
-	expires = earliest(all.Root.Signed.Expires, all.Timestamp.Signed.Expires, all.Snapshot.Signed.Expires, all.Targets[metadata.TARGETS].Signed.Expires)
-	return data, expires, nil
-}
-
-func earliest(first time.Time, others ...time.Time) time.Time {
-	for _, one := range others {
-		if one.Before(first) {
-			first = one
-		}
-	}
-	return first
+	return data, slices.MinFunc([]time.Time{
+		all.Root.Signed.Expires, all.Timestamp.Signed.Expires, all.Snapshot.Signed.Expires, all.Targets[metadata.TARGETS].Signed.Expires,
+	}, time.Time.Compare), nil
 }
 
 // updater goes on where it was last: from the newest root.json that was proven.

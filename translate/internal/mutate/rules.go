@@ -414,25 +414,7 @@ func changesOf(l *read.Lowering, index int, t native.Target) (out []change) {
 	if len(ops) == 0 {
 		return nil
 	}
-	return changesOn(l, index, t, ops)
-}
-
-func changesOn(l *read.Lowering, index int, t native.Target, ops []native.Operation) (out []change) {
-	stop := l.Attempt(func() {
-		if c, ok := changeOf(l, index, t, ops); ok {
-			out = append(out, c)
-		}
-	})
-	switch stop.(type) {
-	case nil:
-		return out
-	case read.PerOperation:
-		for _, op := range ops {
-			out = append(out, changesOn(l, index, t, []native.Operation{op})...)
-		}
-		return out
-	}
-	panic(stop)
+	return rule.ForOperations(l, ops, func(ops []native.Operation) (change, bool) { return changeOf(l, index, t, ops) })
 }
 
 // changeOf lowers a rule for a target and operations; false where it changes nothing.

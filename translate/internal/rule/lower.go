@@ -131,13 +131,18 @@ func eachByItself(l *read.Lowering, n int, lower func(one *read.Lowering, i int)
 	return out
 }
 
-// units are the unit for operations, where the rule does not tell them apart, or
-// else one for each; none where it cannot fail.
+// units are the unit for operations, or else one for each; none where it cannot fail.
 func units(l *read.Lowering, t native.Target, ops []native.Operation) []pack.Unit {
-	var out []pack.Unit
+	return ForOperations(l, ops, func(ops []native.Operation) (pack.Unit, bool) { return unit(l, t, ops) })
+}
+
+// ForOperations is what a walk makes for operations, where it does not tell them apart, or
+// else what it makes for each; nothing where it makes nothing.
+func ForOperations[T any](l *read.Lowering, ops []native.Operation, walk func(ops []native.Operation) (T, bool)) []T {
+	var out []T
 	stop := l.Attempt(func() {
-		if u, ok := unit(l, t, ops); ok {
-			out = append(out, u)
+		if one, ok := walk(ops); ok {
+			out = append(out, one)
 		}
 	})
 	switch stop.(type) {
@@ -145,7 +150,7 @@ func units(l *read.Lowering, t native.Target, ops []native.Operation) []pack.Uni
 		return out
 	case read.PerOperation:
 		for _, op := range ops {
-			out = append(out, units(l, t, []native.Operation{op})...)
+			out = append(out, ForOperations(l, []native.Operation{op}, walk)...)
 		}
 		return out
 	}
