@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/compile"
@@ -135,16 +134,9 @@ func TestRandomMutatePacks(t *testing.T) {
 			for request["kind"].(map[string]any)["kind"] != "Pod" {
 				request = m.request()
 			}
-			text2, err := json.Marshal(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var review *admissionv1.AdmissionRequest
-			if err := json.Unmarshal(text2, &review); err != nil {
-				t.Fatal(err)
-			}
+			asText, review := sent(t, request)
 			asked++
-			changeByBoth(t, fmt.Sprintf("seed %d, set %d\n%s\n%s", *mutateSeed, n, text, text2), result, natives, nil, review)
+			changeByBoth(t, fmt.Sprintf("seed %d, set %d\n%s\n%s", *mutateSeed, n, text, asText), result, natives, nil, review)
 			if t.Failed() {
 				return
 			}

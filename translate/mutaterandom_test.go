@@ -266,6 +266,19 @@ func (m mutateMaker) policy(t *testing.T) string {
 	return string(text)
 }
 
+// sent is a request as text, and as it is read.
+func sent(t *testing.T, request map[string]any) (text []byte, review *admissionv1.AdmissionRequest) {
+	t.Helper()
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &review); err != nil {
+		t.Fatal(err)
+	}
+	return text, review
+}
+
 // Random rules that are native make of random Pods, and of what Deployments and CronJobs have of
 // them, what the interpreter makes of them.
 func TestRandomMutateRules(t *testing.T) {
@@ -291,14 +304,7 @@ func TestRandomMutateRules(t *testing.T) {
 		twice := !slices.ContainsFunc(p.result.Mutating, func(o mutating.Objects) bool { return !o.Draft.Repeatable })
 		natives := mutator(t, p.result)
 		for range requests {
-			request, err := json.Marshal(m.request())
-			if err != nil {
-				t.Fatal(err)
-			}
-			var review *admissionv1.AdmissionRequest
-			if err := json.Unmarshal(request, &review); err != nil {
-				t.Fatal(err)
-			}
+			request, review := sent(t, m.request())
 			asked++
 			note := fmt.Sprintf("seed %d, rule %d\n%s\n%s", *mutateSeed, n, text, request)
 			changeByBoth(t, note, p.result, natives, nil, review)

@@ -97,6 +97,13 @@ func nativeMutations(packed bool) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
+// A changer is what changes Pods, or does not, between its begin and its end.
+type changer struct {
+	name       string
+	begin, end func(context.Context) error
+	changes    bool
+}
+
 // runMutations measures what changing Pods costs: nothing, the API server, and the webhook.
 func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 	alone, err := nativeMutations(false)
@@ -107,6 +114,7 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 	if err != nil {
 		return err
 	}
+	natives := []variant{{"MutatingAdmissionPolicies, `--pack policy`", alone}, {"MutatingAdmissionPolicies, `--pack match`", packed}}
 	plane, err := controlplane.Start(ctx, controlplane.Options{})
 	if err != nil {
 		return err
@@ -123,6 +131,9 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 	if err != nil {
 		return err
 	}
+	if p.profile != "" {
+		return b.profile(ctx, natives, strings.Trim(natives[1].name, "`"), p.profile)
+	}
 	dir, err := os.MkdirTemp("", "benchadmission-")
 	if err != nil {
 		return err
@@ -132,26 +143,37 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", hook.kvap, "github.com/kvap/kvap/cmd/kvap").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
-	type changer struct {
-		name       string
-		begin, end func(context.Context) error
-		changes    bool
-	}
-	changers := []changer{{"nothing", func(context.Context) error { return nil }, func(context.Context) error { return nil }, false}}
-	natives := []variant{{"MutatingAdmissionPolicies, `--pack policy`", alone}, {"MutatingAdmissionPolicies, `--pack match`", packed}}
-	for _, v := range natives {
-		changers = append(changers, changer{v.name, func(ctx context.Context) error { return b.apply(ctx, v) }, func(ctx context.Context) error { return b.remove(ctx, v) }, true})
-	}
-	changers = append(changers, changer{"the webhook", hook.begin, hook.end, true})
-	if p.profile != "" {
-		return b.profile(ctx, natives, strings.Trim(natives[1].name, "`"), p.profile)
-	}
-	b.marks = marks()
-	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil {
+	changers := b.changers(natives, hook)
+	results, err := b.samplesOf(ctx, changers, p.rounds)
+	if err != nil {
 		return err
 	}
+	table := tableOfMutations(p, changers, results)
+	if update == "" {
+		fmt.Print(table)
+		return nil
+	}
+	return insert(update, table, beginMutations, endMutations)
+}
+
+// changers are nothing, the native policies, and the webhook.
+func (b *bench) changers(natives []variant, hook *webhookBench) []changer {
+	nothing := func(context.Context) error { return nil }
+	out := []changer{{"nothing", nothing, nothing, false}}
+	for _, v := range natives {
+		out = append(out, changer{v.name, func(ctx context.Context) error { return b.apply(ctx, v) }, func(ctx context.Context) error { return b.remove(ctx, v) }, true})
+	}
+	return append(out, changer{"the webhook", hook.begin, hook.end, true})
+}
+
+// samplesOf are the samples of each changer, of which another one begins each round.
+func (b *bench) samplesOf(ctx context.Context, changers []changer, rounds int) ([][]sample, error) {
+	b.marks = marks()
+	if _, _, err := b.throughput(ctx, goodPod, http.StatusCreated); err != nil {
+		return nil, err
+	}
 	results := make([][]sample, len(changers))
-	for round := range p.rounds {
+	for round := range rounds {
 		for i := range changers {
 			at := (i + round) % len(changers)
 			c := changers[at]
@@ -161,12 +183,17 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 				s, err = b.changing(ctx, c.changes)
 			}
 			if err := errors.Join(err, c.end(context.WithoutCancel(ctx)), b.settled(context.WithoutCancel(ctx), false)); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+				return nil, fmt.Errorf("%s: %w", c.name, err)
 			}
-			fmt.Fprintf(os.Stderr, "round %d of %d, %s: %s\n", round+1, p.rounds, c.name, s)
+			fmt.Fprintf(os.Stderr, "round %d of %d, %s: %s\n", round+1, rounds, c.name, s)
 			results[at] = append(results[at], s)
 		}
 	}
+	return results, nil
+}
+
+// tableOfMutations holds the others to the first changer.
+func tableOfMutations(p runBounds, changers []changer, results [][]sample) string {
 	var table strings.Builder
 	fmt.Fprintf(&table, "kube-apiserver %s, %d CPUs, everything on one machine; %d interleaved rounds of %d requests by one worker and\n%g s of %d workers. "+
 		"Medians, and in brackets the least and the\ngreatest of the rounds.\n\n", controlplane.Version(), runtime.NumCPU(), p.rounds, p.requests, p.seconds, p.workers)
@@ -177,11 +204,7 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 			spread(ss, bare, added(func(s sample) time.Duration { return s.good })), spread(ss, bare, added(func(s sample) time.Duration { return s.good95 })),
 			spread(ss, bare, share(func(s sample) float64 { return s.perSecond })), spread(ss, bare, share(func(s sample) float64 { return float64(s.work) })))
 	}
-	if update == "" {
-		fmt.Print(table.String())
-		return nil
-	}
-	return insert(update, table.String(), beginMutations, endMutations)
+	return table.String()
 }
 
 // marks are what the policies write into the Pod, and nothing else does.

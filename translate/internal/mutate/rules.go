@@ -304,23 +304,7 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 	var steps []step
 	for member, c := range changes {
 		out.rules = append(out.rules, c.index)
-		d.Members = append(d.Members, vap.Member{Pos: c.rule.Pos, Policy: native.MemberName(w.policy), Rule: c.rule.Name, Origin: c.rule.Origin})
-		if native.SelectorKey(c.selector) != native.SelectorKey(first.selector) {
-			refuse(c, "a selector of namespaces that another mutate rule of the policy does not have")
-		}
-		if p := c.params; p != nil {
-			if d.ParamKind != nil && c.params.Key() != first.params.Key() {
-				refuse(c, "a second ConfigMap")
-			}
-			p.AddTo(&d.Draft)
-			binding.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
-		}
-		for _, v := range c.variables {
-			if slices.ContainsFunc(d.Variables, func(x vap.Variable) bool { return x.Name == v.Name && !cel.Equal(x.Expr, v.Expr) }) {
-				refuse(c, "a variable of the name of another")
-			}
-			d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
-		}
+		w.add(d, &binding, c, first)
 		if (len(changes) > 1 || len(c.mutations) > 1) && c.mayBeIgnored(ignores) {
 			refuse(c, "several changes of which one may be an error that is ignored (failurePolicy: Ignore)")
 		}
@@ -353,6 +337,29 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 		}
 	}
 	w.drafts = append(w.drafts, out)
+}
+
+// add gives a draft what a change brings along: its rule, its params and its variables. It
+// refuses the rule where these are not the first one's.
+func (w *mutateRules) add(d *mutating.Draft, binding *vap.Binding, c, first change) {
+	refuse := func(what string) { w.refuse(c.index, c.rule.Pos, what) }
+	d.Members = append(d.Members, vap.Member{Pos: c.rule.Pos, Policy: native.MemberName(w.policy), Rule: c.rule.Name, Origin: c.rule.Origin})
+	if native.SelectorKey(c.selector) != native.SelectorKey(first.selector) {
+		refuse("a selector of namespaces that another mutate rule of the policy does not have")
+	}
+	if p := c.params; p != nil {
+		if d.ParamKind != nil && p.Key() != first.params.Key() {
+			refuse("a second ConfigMap")
+		}
+		p.AddTo(&d.Draft)
+		binding.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
+	}
+	for _, v := range c.variables {
+		if slices.ContainsFunc(d.Variables, func(x vap.Variable) bool { return x.Name == v.Name && !cel.Equal(x.Expr, v.Expr) }) {
+			refuse("a variable of the name of another")
+		}
+		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
+	}
 }
 
 // name is the policy's name, with as much behind it as tells the draft from its others.
