@@ -497,7 +497,8 @@ func describe(c Code) (name, text, example string) {
 				"with --mutations native, and then the code is for what changes existing objects.\n" +
 				"\n" +
 				"What changes an object on its way in is done by the webhook, which also verifies\n" +
-				"images, in the registries that --image-registries names (docs/images.md). What changes\n" +
+				"images, in the registries that --image-registries names (docs/images.md). A rule that\n" +
+				"only asks each image for a digest is native. What changes\n" +
 				"other objects or makes new ones is done by the controller, in the background. Keep\n" +
 				"such rules in policies of their own, so that those that validate need no webhook.",
 			"mutate:\n" +

@@ -91,7 +91,7 @@ func (r *rule) verifyImages(a *preparedRequest, v *vars) verdict {
 	if err != nil {
 		return say(Error, "%v", err)
 	}
-	if len(found) > maxImages {
+	if len(found) > maxImages && slices.ContainsFunc(r.images, (*imageEntry).proves) {
 		return say(Fail, "the object has %d images, and %d at most are verified", len(found), maxImages)
 	}
 	checks, err := r.imageChecks(a, v, found)
@@ -120,7 +120,7 @@ func (r *rule) verifyImages(a *preparedRequest, v *vars) verdict {
 // proves tells of an entry that asks a registry.
 func (e *imageEntry) proves() bool { return len(e.attestors) > 0 || len(e.attestations) > 0 }
 
-// sameImages tells whether an object has the images that it had before.
+// sameImages tells whether an object has the images that it had before, in the same order.
 func sameImages(v *vars, r *policy.Rule, a *preparedRequest) bool {
 	if a.operation != "UPDATE" || a.old == nil {
 		return false
@@ -135,7 +135,6 @@ func sameImages(v *vars, r *policy.Rule, a *preparedRequest) bool {
 		for _, f := range list {
 			out = append(out, f.text)
 		}
-		slices.Sort(out)
 		return out
 	}
 	return err == nil && slices.Equal(texts(before), texts(now))

@@ -176,6 +176,25 @@ func TestImages(t *testing.T) {
 
 // An image that is no reference makes an error of what reads images, wherever the
 // image is and however little of it is read.
+// A rule that asks for digests only says of each text what the interpreter says.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	const text = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  validationFailureAction: Enforce\n  rules:\n" +
+		"  - {name: r, match: {any: [{resources: {kinds: [Pod]}}]}, verifyImages: [{imageReferences: ['*'], mutateDigest: false, required: false}]}\n"
+	p := translateText(t, text, setting{})
+	for image, parts := range imageTable() {
+		object := pod("", fmt.Sprintf(`"containers":[{"name":"a","image":%q}]`, image))
+		want, verdict := "allow", "pass"
+		if image != "" && (parts == nil || parts["digest"] == "none") {
+			want, verdict = "deny refused: missing digest for "+image, "fail"
+		}
+		p.try(t, []trial{{name: image, object: object, want: want}})
+		if got := kyvernoStatus(t, text, &interp.Offline{}, objectRequest(t, "CREATE", object, "")); got != verdict && image != "" {
+			t.Errorf("%s: the interpreter says %s", image, got)
+		}
+	}
+}
+
 func TestInvalidImage(t *testing.T) {
 	t.Parallel()
 	bad := pod("", `"containers":[{"name":"a","image":"nginx"}],"initContainers":[{"name":"i","image":"NO"}]`)

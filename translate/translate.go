@@ -19,7 +19,7 @@ import (
 func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []api.RuleResult, changes []mutate.Unit) {
 	forms := make([][]api.Form, len(p.Rules))
 	for _, r := range policy.Expand(p) {
-		forms[r.Index] = append(forms[r.Index], api.Form{Name: r.Name, Rule: r})
+		forms[r.Index] = append(forms[r.Index], api.Form{Name: r.Name, Rule: rule.AsValidation(r)})
 	}
 	rules = make([]api.RuleResult, len(p.Rules))
 	unitsOf := make([][]pack.Unit, len(p.Rules))

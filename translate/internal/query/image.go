@@ -26,9 +26,11 @@ const (
 	firstPart  = `[a-z0-9]+(?:(?:__?|-+)[a-z0-9]+)*`
 	pathPart   = `[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*`
 	tagPart    = `(?::\w[\w.-]{0,127})?`
-	digestPart = `(?:@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?`
+	digestPart = `@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})`
 
-	imageReference = `^(?:(?:` + imageHost + `|` + firstPart + `)(?:/` + pathPart + `)+|` + pathPart + `)` + tagPart + digestPart + `$`
+	taggedImage    = `^(?:(?:` + imageHost + `|` + firstPart + `)(?:/` + pathPart + `)+|` + pathPart + `)` + tagPart
+	imageReference = taggedImage + `(?:` + digestPart + `)?$`
+	pinnedImage    = taggedImage + digestPart + `$`
 )
 
 const defaultRegistry = "docker.io"
@@ -44,7 +46,7 @@ func allImages(l *read.Lowering) read.Operand {
 	if l.Rule.ImageExtractors.Get(l.Target.GVK.Kind) != nil {
 		panic(l.Unsupported("an imageExtractor of the rule's own"))
 	}
-	groups := imageGroups(l)
+	groups := imageGroups(l, cel.Ident("object"))
 	if len(groups) == 0 || l.On(native.Delete) {
 		return read.Operand{Form: read.ErrorForm, Hint: "images"}
 	}
@@ -58,7 +60,19 @@ func allImages(l *read.Lowering) read.Operand {
 }
 
 // imageGroups are the places of images in an object of the target's kind.
-func imageGroups(l *read.Lowering) []read.ImageGroup {
+func imageGroups(l *read.Lowering, object cel.Value) (out []read.ImageGroup) {
+	spec, ok := podSpec(l, object)
+	if !ok {
+		return nil
+	}
+	for _, name := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		out = append(out, read.ImageGroup{Name: name, List: spec.Field(name)})
+	}
+	return out
+}
+
+// podSpec is where an object of the target's kind has the spec of a Pod; false if it has none.
+func podSpec(l *read.Lowering, object cel.Value) (spec read.Place, ok bool) {
 	var path []string
 	switch l.Target.GVK.Kind {
 	case "Pod":
@@ -71,20 +85,16 @@ func imageGroups(l *read.Lowering) []read.ImageGroup {
 		if l.Target.KindWild != "" || l.Target.GVK.Kind == "" {
 			panic(l.Unsupported("the images of objects of any kind"))
 		}
-		return nil
+		return spec, false
 	}
-	spec := read.PlaceOf(cel.Ident("object"), read.ObjectType(l, l.Target))
+	spec = read.PlaceOf(object, read.ObjectType(l, l.Target))
 	for _, name := range path {
 		spec = spec.Field(name)
 	}
 	if spec.Never || spec.Dynamic() {
 		panic(l.Unsupported("the images of a kind whose schema is not known"))
 	}
-	var out []read.ImageGroup
-	for _, name := range []string{"containers", "initContainers", "ephemeralContainers"} {
-		out = append(out, read.ImageGroup{Name: name, List: spec.Field(name)})
-	}
-	return out
+	return spec, true
 }
 
 func every(cel.Value) cel.Bool { return cel.True() }
@@ -93,7 +103,7 @@ func every(cel.Value) cel.Bool { return cel.True() }
 func imagesAreValid(l *read.Lowering) cel.Bool {
 	defer read.AtTop(l)()
 	var all cel.Value
-	for i, g := range imageGroups(l) {
+	for i, g := range imageGroups(l, cel.Ident("object")) {
 		texts := g.Mapped(l, every, func(c cel.Value) cel.Value { return c.Field("image") })
 		if i == 0 {
 			all = texts
@@ -101,11 +111,14 @@ func imagesAreValid(l *read.Lowering) cel.Bool {
 			all = all.Plus(texts)
 		}
 	}
-	valid := l.Binders.All(all, "image", func(x cel.Value) cel.Bool {
-		length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
-		return cel.And(x.Matches(imageReference), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
-	})
+	valid := l.Binders.All(all, "image", func(x cel.Value) cel.Bool { return isReference(x, imageReference) })
 	return read.Let(l, "imagesAreValid", valid.Value).AsBool()
+}
+
+// isReference is: a text is a reference by a form of the grammar.
+func isReference(x cel.Value, form string) cel.Bool {
+	length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
+	return cel.And(x.Matches(form), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
 }
 
 // whereImagesLoaded is j, what a query gives, and an error where Kyverno cannot load

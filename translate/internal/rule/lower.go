@@ -184,7 +184,7 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || celrule.IsTotal(w, u.Pre.Expr)) {
 		return u, false
 	}
-	if !nameElement(w, &u) {
+	if u.Message.Expr == nil && !nameElement(w, &u) {
 		u.Message = message(w, l.Rule.Validate.Message)
 		if u.CEL == nil {
 			nameOffenders(w, &u)
@@ -226,6 +226,8 @@ func body(l *read.Lowering, u *pack.Unit) native.Truth {
 	v := l.Rule.Validate
 	l.SetPos(v.Pos)
 	switch {
+	case l.Rule.VerifyImages != nil:
+		return imagesHaveDigests(l, u)
 	case v.Manifests != nil:
 		panic(l.Refuse(diag.Manifests, "signed manifests are verified outside the API server"))
 	case v.PodSecurity != nil:
