@@ -71,17 +71,13 @@ func (v *Verifier) signedByLayer(ctx context.Context, r Registry, image Image) e
 	return anyCounts(layers, "signature of "+image.String(), func(l layer) error { return v.signature(l, image) })
 }
 
-// anyCounts is nil if one of some layers counts; else it is why none of them does. A registry
-// that does not answer leaves that open.
+// anyCounts is nil if one of some layers counts; else it is why none of them does.
 func anyCounts(layers []layer, what string, counts func(l layer) error) error {
 	var why []error
 	for _, l := range layers {
 		err := counts(l)
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
-		case errors.Is(err, ErrUnreachable):
-			return err
 		}
 		why = append(why, err)
 	}

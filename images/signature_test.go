@@ -429,6 +429,15 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // A certificate beside a signature may be anybody's: its key costs little before it is trusted.
+func TestKeysThatProveNothing(t *testing.T) {
+	for bits, want := range map[int]string{1024: "2048 at least", 2047: "2048 at least", 2048: ""} {
+		err := supported(&rsa.PublicKey{N: new(big.Int).SetBit(big.NewInt(1), bits-1, 1), E: 65537})
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("a key of %d bits: %v", bits, err)
+		}
+	}
+}
+
 func TestKeysThatCostMuch(t *testing.T) {
 	n := new(big.Int).SetBit(big.NewInt(1), 100_000, 1)
 	huge := &rsa.PublicKey{N: n, E: 1<<31 - 1}

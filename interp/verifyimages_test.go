@@ -144,6 +144,10 @@ func TestVerifyImages(t *testing.T) {
 		{"by another key", "{" + refs + "attestors: [{entries: " + byKeys(pemTwo) + "}]}", []string{signed}, Fail, ".attestors[0].entries[0].keys: it is by another key"},
 		{"unsigned beside a signed one", "{" + one + "}", []string{signed, unsigned}, Fail, unsigned},
 		{"no image beside a signed one", "{" + one + "}", []string{signed, "reg.test/App:v1"}, Fail, "reg.test/App:v1"},
+		{"no image, where a tag is enough", "{" + untagged + "}", []string{"reg.test/App:v1"}, Fail, "failed to verify image reg.test/App:v1"},
+		{"as many as are verified", "{" + one + "}", slices.Repeat([]string{signed}, maxImages), Pass, ""},
+		{"one more", "{" + one + "}", slices.Repeat([]string{signed}, maxImages+1), Fail, "the object has 101 images, and 100 at most are verified"},
+		{"one more, of which nobody asks who signed", "{" + refs + "required: false}", slices.Repeat([]string{signed}, maxImages+1), Pass, ""},
 		{"another registry", "{" + one + "}", []string{"ghcr.io/app:v1"}, None, ""},
 		{"a tag", "{" + one + "}", []string{"reg.test/app:v1"}, Fail, "missing digest for reg.test/app:v1"},
 		{"a tag that is signed", "{" + untagged + "}", []string{"reg.test/app:v1"}, Pass, ""},
@@ -176,6 +180,7 @@ func TestVerifyImages(t *testing.T) {
 		{"the request is its own", attested("slsa", condition("request.namespace", "team")), []string{signed}, Pass, ""},
 		{"a star that is attested is none", attested("slsa", `, conditions: [{all: [{key: abc, operator: Equals, value: "{{ star }}"}]}]`), []string{signed}, Fail, ""},
 		{"without attestors of its own", "{" + one + `, attestations: [{type: slsa}]}`, []string{signed}, Pass, ""},
+		{"without attestors of its own, and not attested", "{" + one + `, attestations: [{type: vuln}]}`, []string{signed}, Fail, "no attestation of the type"},
 		{"what is attested by a name", "{" + refs + "attestations: [{name: p, type: slsa, attestors: [{entries: " + byKeys(pemOne) + "}]}], validate: {message: never, deny: {conditions: {all: [{key: \"{{ p.builder.id }}\", operator: Equals, value: x}]}}}}", []string{signed}, Fail, "validation in verifyImages failed: never"},
 		{"validate with a message only", "{" + one + ", attestations: [{type: slsa}], validate: {message: never}}", []string{signed}, Pass, ""},
 	} {
