@@ -1,9 +1,11 @@
 package images
 
 import (
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -67,6 +69,31 @@ func FuzzAnnotations(f *testing.F) {
 			if _, err := v.statement(l, image, "t"); err == nil {
 				t.Fatal("it is an attestation")
 			}
+		}
+	})
+}
+
+// FuzzEnvelope: an envelope that counts has the payload that was signed.
+func FuzzEnvelope(f *testing.F) {
+	k := testregistry.NewSigner(f)
+	image := fuzzedImage(f, "reg.test")
+	signed := k.Attestation(image.String(), "slsa", `{"a": 1}`)
+	v := nobody(f, Attestor{Key: k.PEM(), IgnoreLog: true})
+	read := func(data []byte) (Statement, error) {
+		return v.statement(layer{of: static.NewLayer(data, types.OCILayer), annotations: signed.Annotations}, image, "slsa")
+	}
+	want, err := read(signed.Data)
+	if err != nil {
+		f.Fatal(err)
+	}
+	other := testregistry.NewSigner(f).Attestation(image.String(), "slsa", `{"a": 2}`)
+	for _, seed := range [][]byte{signed.Data, other.Data, bytes.Replace(signed.Data, []byte(`"sig":`), []byte(`"sig":"eA==","sig":`), 1), []byte("{}"), []byte("null")} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := read(data)
+		if err == nil && (got.Type != want.Type || !reflect.DeepEqual(got.Content, want.Content)) {
+			t.Fatalf("it says %v", got.Content)
 		}
 	})
 }
