@@ -12,6 +12,8 @@ func TestGapsAgree(t *testing.T) {
 	for _, s := range []sample{
 		{"a length among fractions", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: request.object.metadata.finalizers, deny: {conditions: {all: [{key: "{{ length(images.containers.*.registry) }}", operator: AnyIn, value: [1.5]}]}}}]}`,
 			`[{containers: []}, {containers: [{name: a, image: a}]}]`},
+		{"a list of a boolean and a text", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: "request.object.spec.containers[].name", deny: {conditions: {all: [{key: ["{{ !(element) }}", "{{ element }}"], operator: NotEquals, value: [abc]}]}}}]}`,
+			`[{containers: []}, {containers: [{name: abc}]}, {containers: [{name: a}, {name: b}]}]`},
 		{"elements of a typed list in a range", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.containers[].ports[].containerPort }}", operator: AnyNotIn, value: "80-90"}]}}}`,
 			`[{containers: [{name: a, ports: [{containerPort: 80}]}]}, {containers: [{name: a, ports: [{containerPort: 80}, {containerPort: 91}]}]}, {containers: [{name: a}]}]`},
 		{"all of a selection whose parts are missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] }}", operator: AllIn, value: [x, "y*"]}]}}}`,
