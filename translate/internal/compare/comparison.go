@@ -114,7 +114,7 @@ func sequenceEquals(l *read.Lowering, s read.Sequence, want any) cel.Bool {
 	if len(list) > 1 {
 		read.MustBeOrdered(l, read.SequenceOf(s))
 	}
-	got, ok := s.List(l, false)
+	got, ok := read.WholeList(l, s)
 	w, ok2 := read.LiteralTree(l, want)
 	if !ok || !ok2 {
 		panic(l.Unsupported("the comparison of a nested projection, before Kubernetes 1.35"))

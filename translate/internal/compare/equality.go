@@ -275,7 +275,7 @@ func numberEquals(x cel.Value, t *schema.Type, f float64) cel.Bool {
 func unlessNull(l *read.Lowering, j read.Operand) (v cel.Value, there cel.Bool, ok bool) {
 	switch j.Form {
 	case read.SequenceForm: // a projection of what is missing is null
-		v, ok = j.S.List(l, false)
+		v, ok = read.WholeList(l, j.S)
 		return v, cel.Not(j.S.Null()), ok
 	case read.PlaceForm:
 		_, ok = read.Expr(l, j)

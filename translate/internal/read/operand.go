@@ -245,7 +245,7 @@ func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	case SequenceForm:
 		return j.S.List(l, true)
 	case MultiForm:
-		return EveryPart(j).List(l, false)
+		return WholeList(l, EveryPart(j))
 	case ChoiceForm:
 		var a, b cel.Value
 		var ok, ok2 bool

@@ -163,6 +163,26 @@ func (s Concat) List(l *Lowering, _ bool) (cel.Value, bool) {
 	return sum, true
 }
 
+// WholeList is a list as one value to compare. To the type checker, what is put together has
+// elements of the first part's type.
+func WholeList(l *Lowering, s Sequence) (cel.Value, bool) {
+	list, ok := s.List(l, false)
+	if ok && isJoined(s) && KindOf(s.Elem()) == schema.Any {
+		list = Dyn(list)
+	}
+	return list, ok
+}
+
+func isJoined(s Sequence) bool {
+	switch s := s.(type) {
+	case Concat:
+		return len(s) > 1
+	case PresentSequence:
+		return isJoined(s.Sequence)
+	}
+	return false
+}
+
 // Null implements Sequence.
 func (s Concat) Null() cel.Bool { return cel.False() }
 
