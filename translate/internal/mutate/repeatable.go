@@ -41,6 +41,7 @@ type effect struct {
 	additions [][]string // of these, those that are only made where nothing is
 	reads     []placedValue
 	zeros     [][]string // of these, those that are written as false, 0 or an empty text
+	orders    [][]string // the lists of which it writes to an element by its place
 	never     bool       // it is another one each time
 }
 
@@ -109,7 +110,7 @@ func (m *merging) effectOfEdit(e edit, places map[string][]string) (out effect) 
 
 func (e *effect) join(other effect) {
 	e.writes, e.additions, e.reads = append(e.writes, other.writes...), append(e.additions, other.additions...), append(e.reads, other.reads...)
-	e.zeros = append(e.zeros, other.zeros...)
+	e.zeros, e.orders = append(e.zeros, other.zeros...), append(e.orders, other.orders...)
 	e.never = e.never || other.never
 }
 
@@ -126,6 +127,7 @@ func effectOfOperations(ops []operation, places map[string][]string) (out effect
 		for _, step := range strings.Split(at, "/")[1:] {
 			if _, err := strconv.Atoi(step); err == nil {
 				step = cel.EachElement
+				out.orders = append(out.orders, append(slices.Clone(path), cel.Order))
 			}
 			path = append(path, strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~"))
 		}
@@ -168,7 +170,7 @@ func isRepeatable(changes []change) bool {
 	var all effect
 	for i, e := range effects {
 		for k, other := range effects {
-			if i != k && slices.ContainsFunc(e.additions, func(path []string) bool { return meets(path, other.writes) }) {
+			if i != k && slices.ContainsFunc(slices.Concat(e.additions, e.orders), func(path []string) bool { return meets(path, other.writes) }) {
 				return false
 			}
 		}
