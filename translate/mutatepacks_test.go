@@ -221,3 +221,16 @@ func TestZeroBesideOthers(t *testing.T) {
 		t.Errorf("there are %d objects\n%s", len(p.result.Mutating), mutatingText(t, p.result))
 	}
 }
+
+// A rule that puts an element in front does not go ahead of a patch that names one by its place.
+func TestPlacesBesideOthers(t *testing.T) {
+	t.Parallel()
+	rules := mutateRule("    mutate: {patchStrategicMerge: {spec: {hostNetwork: true}}}") +
+		strings.Replace(mutateRule("    mutate:\n      patchesJson6902: |-\n        - {op: add, path: /spec/containers/0/tty, value: true}"), "name: r", "name: s", 1) +
+		strings.Replace(mutateRule("    mutate: {patchStrategicMerge: {spec: {containers: [{name: front, image: f}]}}}"), "name: r", "name: t", 1)
+	p := translateText(t, mutateHead+rules, setting{release: 36, mutations: true, packed: true})
+	if len(p.result.Mutating) == 0 {
+		t.Fatal(p.result.Diagnostics)
+	}
+	changeByBoth(t, "", p.result, mutator(t, p.result), nil, reviewOf(t, podRequest))
+}
