@@ -176,8 +176,11 @@ func (c change) effect() (out effect) {
 	return out
 }
 
-// asksFor tells that what an effect writes decides whether a change is made, and what.
+// asksFor tells that what an effect writes decides whether a change is made, and what or where.
 func (c change) asksFor(e effect) bool {
+	if slices.ContainsFunc(c.effect().orders, func(path []string) bool { return meets(path, e.writes) }) {
+		return true
+	}
 	composed := map[string]cel.Value{}
 	for _, v := range c.variables {
 		composed[v.Name] = v.Expr
