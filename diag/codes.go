@@ -996,6 +996,24 @@ const (
 	//
 	//	$ kvap convert policies/ --kubernetes-version 1.36
 	ElementsOfOneKey Code = 328
+	// LostZero occurs when a mutate rule asks for a field that another policy writes as false, 0
+	// or an empty text, and both become MutatingAdmissionPolicies. Between two policies an API
+	// server has the object in its Go type, which drops most fields that are empty. So a
+	// condition on the field finds none, and +(field) adds it, where Kyverno finds what was
+	// written. Within a policy such a rule is the webhook's. `convert --strict` ends with 1.
+	//
+	// Put both rules into one policy, or ask for something else.
+	//
+	// Example:
+	//
+	//	mutate:                        # behind a policy that writes hostNetwork: false
+	//	  patchStrategicMerge:
+	//	    spec:
+	//	      (hostNetwork): false
+	//	    metadata:
+	//	      labels:
+	//	        net: pod
+	LostZero Code = 329
 	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes

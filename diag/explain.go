@@ -75,6 +75,7 @@ func Codes() []Code {
 		PublishedKind,
 		MutationOrder,
 		ElementsOfOneKey,
+		LostZero,
 		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
@@ -996,6 +997,22 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Nothing is to be done where nobody relies on Kyverno taking such elements away.",
 			"$ kvap convert policies/ --kubernetes-version 1.36"
+	case LostZero:
+		return "LostZero",
+			"Occurs when a mutate rule asks for a field that another policy writes as false, 0\n" +
+				"or an empty text, and both become MutatingAdmissionPolicies. Between two policies an API\n" +
+				"server has the object in its Go type, which drops most fields that are empty. So a\n" +
+				"condition on the field finds none, and +(field) adds it, where Kyverno finds what was\n" +
+				"written. Within a policy such a rule is the webhook's. `convert --strict` ends with 1.\n" +
+				"\n" +
+				"Put both rules into one policy, or ask for something else.",
+			"mutate:                        # behind a policy that writes hostNetwork: false\n" +
+				"  patchStrategicMerge:\n" +
+				"    spec:\n" +
+				"      (hostNetwork): false\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        net: pod"
 	case TakenOver:
 		return "TakenOver",
 			"Occurs in a migration plan when a generate rule keeps what it generates in\n" +

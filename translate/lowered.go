@@ -20,7 +20,7 @@ type Lowered struct {
 	Policy *policy.Policy
 	rules  []api.RuleResult // without their places in drafts, but for a policy in CEL
 	units  []pack.Unit      // of the native rules
-	// changes are what rules that mutate can share with those of other policies.
+	// changes are what rules that mutate do.
 	changes []mutate.Unit
 }
 
@@ -149,12 +149,17 @@ func Assemble(ls []Lowered, o api.Options) api.Result {
 	for _, l := range ls {
 		changes = append(changes, l.changes...)
 	}
-	shared := mutate.Packs(changes, &o)
+	shared, lost := mutate.Packs(changes, &o), mutate.LostZeros(changes)
 	for _, l := range ls {
 		for _, r := range l.rules {
 			r = at.placed(r)
 			r.Mutating = shared.In(r.Mutating)
 			where := match.ExcludedNamespaces(&r, &o)
+			for _, z := range lost {
+				if r.Rule != nil && z.Policy == r.Policy && z.Rule == r.Rule.Index {
+					where = append(where, z.Why)
+				}
+			}
 			r.Codes = append(slices.Clip(r.Codes), api.CodesOf(where)...)
 			res.Rules = append(res.Rules, r)
 			for _, d := range r.Mutating {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -121,7 +122,7 @@ func TestRandomMutatePacks(t *testing.T) {
 		text := m.several(t)
 		p := translateText(t, text, setting{release: 36, mutations: true, packed: true})
 		tried++
-		if len(p.result.Mutating) == 0 {
+		if len(p.result.Mutating) == 0 || slices.ContainsFunc(p.result.Diagnostics, func(d diag.Diagnostic) bool { return d.Code == diag.LostZero }) {
 			continue
 		}
 		result := inOrderOfPacks(p.result)
@@ -210,15 +211,30 @@ func TestIgnoredErrorBesideOthers(t *testing.T) {
 	}
 }
 
-// What asks for something that another policy writes as false is not in one object with it: an
-// API server may drop that between two mutations.
+// What asks for something that another policy writes as false is not in one object with it, and
+// the user is told: an API server may drop that between two mutations.
 func TestZeroBesideOthers(t *testing.T) {
 	t.Parallel()
-	p := translateText(t, packOf("rules: [{RULE, mutate: {patchStrategicMerge: {spec: {hostNetwork: false}}}}]",
-		`rules: [{RULE, preconditions: {all: [{key: "{{ request.object.spec.hostNetwork == null }}", operator: Equals, value: true}]}, mutate: {patchStrategicMerge: {metadata: {labels: {other: x}}}}}]`),
-		setting{release: 36, mutations: true, packed: true})
-	if len(p.result.Mutating) != 2 {
-		t.Errorf("there are %d objects\n%s", len(p.result.Mutating), mutatingText(t, p.result))
+	for asks, lost := range map[string]bool{
+		`rules: [{RULE, preconditions: {all: [{key: "{{ request.object.spec.hostNetwork == null }}", operator: Equals, value: true}]}, mutate: {patchStrategicMerge: {metadata: {labels: {other: x}}}}}]`: true,
+		`rules: [{RULE, mutate: {patchStrategicMerge: {spec: {(hostNetwork): false}, metadata: {labels: {other: x}}}}}]`:                                                                                  true,
+		`rules: [{RULE, mutate: {patchStrategicMerge: {spec: {(hostPID): false}, metadata: {labels: {other: x}}}}}]`:                                                                                      false,
+	} {
+		for _, packed := range []bool{true, false} {
+			p := translateText(t, packOf("rules: [{RULE, mutate: {patchStrategicMerge: {spec: {hostNetwork: false}}}}]", asks), setting{release: 36, mutations: true, packed: packed})
+			if objects := len(p.result.Mutating); (objects == 2) != (lost || !packed) {
+				t.Errorf("there are %d objects\n%s", objects, mutatingText(t, p.result))
+			}
+			told := 0
+			for _, r := range p.result.Rules {
+				if slices.Contains(r.Codes, diag.LostZero) {
+					told++
+				}
+			}
+			if (told == 1) != lost {
+				t.Errorf("%s: %d rules are told of (packed: %v)", asks, told, packed)
+			}
+		}
 	}
 }
 

@@ -24,22 +24,22 @@ type Unit struct {
 	policy  *policy.Policy
 	targets []native.Target
 	changes []change
+	shares  bool // an object with other units
 }
 
-// unitOf is what a draft shares; false where it shares nothing.
-func (w *mutateRules) unitOf(d sharedDraft) (out Unit, ok bool) {
-	out = Unit{Draft: d.Draft, Rules: d.rules, policy: w.policy, changes: d.same[0].changes}
+// unitOf is the unit of a draft.
+func (w *mutateRules) unitOf(d sharedDraft) Unit {
+	out := Unit{Draft: d.Draft, Rules: d.rules, policy: w.policy, changes: d.same[0].changes, shares: w.opts.PackMutations && !w.policy.Namespaced()}
 	for _, m := range d.same {
-		if isVague(m.target) {
-			return out, false
-		}
+		out.shares = out.shares && !isVague(m.target)
 		if !slices.ContainsFunc(out.targets, func(t native.Target) bool { return t.Key() == m.target.Key() }) {
 			out.targets = append(out.targets, m.target)
 		}
 	}
-	return out, !w.policy.Namespaced() && !slices.ContainsFunc(out.changes, func(c change) bool {
+	out.shares = out.shares && !slices.ContainsFunc(out.changes, func(c change) bool {
 		return len(c.conditions) > 0 || len(c.variables) > 0 || c.params != nil || c.asksAgain(c.guard())
 	})
+	return out
 }
 
 // attributes are what a policy object has once.
@@ -84,6 +84,9 @@ func Packs(units []Unit, o *api.Options) Shared {
 	last := map[string]int{} // the pack that goes on, by attributes
 	var changes [][]change   // of each pack
 	for _, u := range units {
+		if !u.shares {
+			continue
+		}
 		i, ok := last[u.attributes()]
 		if !ok || len(changes[i])+len(u.changes) > membersOfPack || u.asksForZero(changes[i]) {
 			i = len(packs)

@@ -87,12 +87,8 @@ func LowerRules(p *policy.Policy, rules []api.RuleResult, o *api.Options) (units
 			}
 		}
 	}
-	if o.PackMutations {
-		for _, d := range w.drafts {
-			if u, ok := w.unitOf(d); ok {
-				units = append(units, u)
-			}
-		}
+	for _, d := range w.drafts {
+		units = append(units, w.unitOf(d))
 	}
 	return units
 }

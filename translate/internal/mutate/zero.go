@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // Between two mutations an API server has the object in its Go type, which drops most fields that
@@ -17,12 +20,7 @@ func isZero(v cel.Value) bool {
 
 // asksForZero tells that a change asks for what one of those before it writes as nothing.
 func (c change) asksForZero(before []change) bool {
-	var zeros [][]string
-	for _, b := range before {
-		for _, e := range b.effects {
-			zeros = append(zeros, e.zeros...)
-		}
-	}
+	zeros := zerosOf(before)
 	if len(zeros) == 0 {
 		return false
 	}
@@ -38,4 +36,49 @@ func (c change) asksForZero(before []change) bool {
 		reads = append(reads, e.reads...)
 	}
 	return slices.ContainsFunc(reads, func(r placedValue) bool { return r.meets(zeros, composed) })
+}
+
+// zerosOf are the paths that changes write as nothing.
+func zerosOf(changes []change) (out [][]string) {
+	for _, c := range changes {
+		for _, e := range c.effects {
+			out = append(out, e.zeros...)
+		}
+	}
+	return out
+}
+
+// A Lost is a rule that asks for what another policy writes as nothing.
+type Lost struct {
+	Policy *policy.Policy
+	Rule   int
+	Why    diag.Diagnostic
+}
+
+// LostZeros are the rules of units that ask for what other policies write as nothing.
+func LostZeros(units []Unit) (out []Lost) {
+	for _, writes := range units {
+		if len(zerosOf(writes.changes)) == 0 {
+			continue
+		}
+		for _, asks := range units {
+			if asks.policy == writes.policy || !asks.meets(writes) {
+				continue
+			}
+			for _, c := range asks.changes {
+				if c.asksForZero(writes.changes) {
+					out = append(out, Lost{asks.policy, c.index, diag.Warnf(c.rule.Pos, diag.LostZero,
+						"the rule asks for what the policy %s writes as false, 0 or an empty text; an API server may leave that out of the object between policies, and then the rule finds nothing there", writes.policy.FullName())})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// meets tells whether two units may be about one object.
+func (u Unit) meets(v Unit) bool {
+	return slices.ContainsFunc(u.targets, func(t native.Target) bool {
+		return slices.ContainsFunc(v.targets, func(w native.Target) bool { return t.Key() == w.Key() || isVague(t) || isVague(w) })
+	})
 }
