@@ -18,6 +18,7 @@ type definition struct {
 	Additional *definition            `json:"additionalProperties"`
 	Required   []string               `json:"required"`
 	Always     []string               `json:"always"`
+	Empty      []string               `json:"empty"`
 	Preserve   bool                   `json:"x-kubernetes-preserve-unknown-fields"`
 }
 
@@ -155,9 +156,13 @@ func (s *Set) object(d *definition) *Type {
 		Open:   d.Preserve || len(d.Properties) == 0,
 	}
 	for name, p := range d.Properties {
+		typ := s.convert(p)
+		if p.Ref == "" && (typ.Kind == List || typ.Kind == Map) {
+			typ.Filled = !slices.Contains(d.Empty, name)
+		}
 		t.Fields[name] = &Field{
 			Name:      name,
-			Type:      s.convert(p),
+			Type:      typ,
 			Required:  slices.Contains(d.Always, name),
 			Mandatory: slices.Contains(d.Required, name),
 		}

@@ -55,6 +55,8 @@ type Type struct {
 	// Nullable tells that the value may be null. Built-in kinds have few nulls: the
 	// API server drops them when it decodes, but writes some empty lists as null.
 	Nullable bool
+	// Filled tells that a List or a Map that is there has an element.
+	Filled bool
 	// Open tells that an Object may have fields that are not in Fields.
 	Open bool
 	// Published tells that an Object is Open only since a cluster may have another

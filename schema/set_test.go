@@ -126,6 +126,29 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// Lists and maps that are there have an element, but for those that are encoded when they are empty.
+func TestFilled(t *testing.T) {
+	for _, c := range []struct {
+		kind, field string
+		want        bool
+	}{
+		{"v1 Pod", "volumes", true}, {"v1 Pod", "containers", true}, {"v1 Pod", "nodeSelector", true},
+		{"v1 Service", "ports", true}, {"networking.k8s.io/v1 NetworkPolicy", "ingress", true},
+		{"v1 LimitRange", "limits", false}, {"storage.k8s.io/v1 CSINode", "drivers", false},
+	} {
+		for _, release := range schema.Releases() {
+			spec := builtin(t, release).Type(gvk(c.kind)).Fields["spec"].Type
+			if got := spec.Fields[c.field].Type.Filled; got != c.want {
+				t.Errorf("%s: %s of %s: %v", release, c.field, c.kind, got)
+			}
+		}
+	}
+	rules := builtin(t, "1.36").Type(gvk("rbac.authorization.k8s.io/v1 Role")).Fields["rules"].Type
+	if rules.Filled || !rules.Elem.Fields["verbs"].Type.Filled {
+		t.Error("a Role may have no rules, but a rule has verbs")
+	}
+}
+
 // gvk reads a kind as GVK.String writes it.
 func gvk(text string) schema.GVK {
 	apiVersion, kind, _ := strings.Cut(text, " ")

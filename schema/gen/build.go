@@ -45,6 +45,9 @@ func build(doc *document, src *goTypes, version string) (*set, error) {
 		if d.Always, err = b.always(name); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		if d.Empty, err = b.empty(name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 		d.Kinds = nil
 	}
 	return s, nil

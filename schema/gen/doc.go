@@ -9,7 +9,8 @@
 //
 // What must hold: the same modules give the same bytes. Beside required, which
 // is the OpenAPI's, a definition has the list always: what is there in every
-// object, so that CEL needs no has(); required.go has the rule.
+// object, so that CEL needs no has(); and the list empty: what may be there with nothing
+// in it. required.go has the rules.
 //
 // It does not: choose versions by itself (releases.go lists them), or run in
 // any build; only go generate in package schema runs it.

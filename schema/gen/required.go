@@ -37,6 +37,28 @@ func (b *builder) always(name string) ([]string, error) {
 	return fields, nil
 }
 
+// empty lists the lists and maps of a definition that may be there without an element. All
+// others have one, or are not there: omitempty leaves an empty one out when it is encoded, and
+// validation refuses one that validated lists.
+func (b *builder) empty(name string) ([]string, error) {
+	var fields []string
+	for field, p := range b.doc.Definitions[name].Properties {
+		if p.Type != "array" && p.Additional == nil {
+			continue
+		}
+		f, known, err := b.src.field(name, field)
+		if err != nil {
+			return nil, err
+		}
+		omitted := known && f.omitempty && !f.omitzero && !f.pointer
+		if !omitted && !validated(shortName(name)+"."+field) {
+			fields = append(fields, field)
+		}
+	}
+	slices.Sort(fields)
+	return fields, nil
+}
+
 func (b *builder) isAlways(name, field string, p *definition) (bool, error) {
 	f, known, err := b.src.field(name, field)
 	switch {

@@ -23,6 +23,7 @@ type definition struct {
 	Additional *definition            `json:"additionalProperties,omitempty"`
 	Required   []string               `json:"required,omitempty"`
 	Always     []string               `json:"always,omitempty"` // not in the file: see required.go
+	Empty      []string               `json:"empty,omitempty"`  // not in the file: see required.go
 	Preserve   bool                   `json:"x-kubernetes-preserve-unknown-fields,omitempty"`
 	Kinds      []gvk                  `json:"x-kubernetes-group-version-kind,omitempty"`
 }

@@ -325,7 +325,9 @@ func matchList(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint str
 	}
 	if ok && !v.Certain() && !v.Opt.IsZero() && p.Items[0].Kind != policy.List {
 		// an empty list satisfies every pattern that looks at all elements
-		return elements(l, read.PlaceOf(v.Opt.OrValue(cel.List()), v.Typ), p, hint)
+		may := *v.Typ
+		may.Filled = false
+		return elements(l, read.PlaceOf(v.Opt.OrValue(cel.List()), &may), p, hint)
 	}
 	return behind(v, elements(l, v.Settled(), p, hint), ok)
 }
@@ -361,5 +363,8 @@ func eachElement(l *read.Lowering, list read.Place, p *policy.Node, hint string)
 	some := l.Binders.Exists(list.Expr, read.Singular(hint), func(x cel.Value) cel.Bool {
 		return match(l, read.PlaceOf(x, list.Elem()), p, "").ok()
 	})
-	return append(out, filter(cel.Or(list.Expr.Size().Eq(cel.Int(0)), some), false)...)
+	if list.Typ == nil || !list.Typ.Filled {
+		some = cel.Or(list.Expr.Size().Eq(cel.Int(0)), some)
+	}
+	return append(out, filter(some, false)...)
 }
