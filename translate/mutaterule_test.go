@@ -51,6 +51,8 @@ func TestMutateRules(t *testing.T) {
 		"env of all containers":         {merge(`{spec: {containers: [{(name): "*", env: [{name: B, value: x}, {name: C, value: z}]}]}}`), "native"},
 		"a container by name":           {merge(`{spec: {containers: [{name: b, tty: true}]}}`), "native"},
 		"two containers by name":        {merge(`{spec: {containers: [{name: b, tty: true}, {name: a, stdin: true}]}}`), "native"},
+		"one that adds before another":  {merge(`{spec: {containers: [{name: b, resources: {limits: {+(cpu): "1"}}}, {name: side, image: s, tty: true}]}}`), "native"},
+		"two that add before another":   {merge(`{spec: {containers: [{name: b, resources: {limits: {+(cpu): "1"}}}, {name: a, +(tty): true}, {name: side, image: s, tty: true}]}}`), "native"},
 		"an addition of nothing":        {merge(`{metadata: {labels: {a: b}}, spec: {+(securityContext): {}}}`), "native"},
 		"some that lack a policy":       {merge(`{spec: {containers: [{(image): "*:latest", +(imagePullPolicy): Always}]}}`), "native"},
 		"an addition with a directive":  {merge(`{spec: {+(securityContext): {$patch: replace, runAsUser: 1}}}`), "webhook KV201"},
