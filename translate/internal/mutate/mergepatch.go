@@ -253,6 +253,16 @@ func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
 	case how.set || len(how.keys) > 1:
 		panic(m.Unsupported("a list that is merged as a set, or by several keys,"))
 	case len(how.keys) == 1:
+		// What adds comes back behind all others, in the form that it has for an element.
+		slices.SortStableFunc(rest, func(a, b *policy.Node) int {
+			switch behind := hasPatchAnchors(a); {
+			case behind == hasPatchAnchors(b):
+				return 0
+			case behind:
+				return 1
+			}
+			return -1
+		})
 		return m.keyedList(e, how, rest)
 	case slices.ContainsFunc(rest, hasPatchAnchors):
 		panic(m.Unsupported("elements with anchors in a list without a key"))
