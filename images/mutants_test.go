@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var runMutants = flag.Bool("mutants", false, "run the tests against each mutant of testdata/mutants.txt: a quarter of an hour")
+var runMutants = flag.Bool("mutants", false, "run the tests against each mutant of testdata/mutants.txt: some five minutes")
 
 // A mutant is a check that is removed. The tests that are named with it must fail then.
 type mutant struct{ name, file, old, new, pkg, tests string }
