@@ -65,9 +65,9 @@ func (e *emitter) condition(b cel.Bool, sound bool) cel.Value {
 //
 //	[object, oldObject].map(o, o == null || has(o.spec.tls)) == [false, true]
 //
-// What is deleted changes places with the object, which is null:
+// Of what is deleted, it is the old object that violates the rule, and the object is null:
 //
-//	(object == null ? [oldObject, object] : [object, oldObject]).map(...) == [false, true]
+//	[object, oldObject].map(...) == [object == null, object != null]
 func (e *emitter) guardCondition() cel.Value {
 	d := e.draft
 	if d.Before.IsZero() {
@@ -80,11 +80,11 @@ func (e *emitter) guardCondition() cel.Value {
 		holds = inCondition(holds, PodName, PodName, untyped(d.podOf(o)), true)
 	}
 	holds = cel.Or(o.Eq(cel.Null()), holds.AsBool()).Value
-	both := cel.List(object, old)
+	violated := cel.List(cel.Lit(false).Value, cel.Lit(true).Value)
 	if d.Deletes {
-		both = cel.Cond(object.Eq(cel.Null()), cel.List(old, object), both)
+		violated = cel.List(object.Eq(cel.Null()).Value, cel.Not(object.Eq(cel.Null())).Value)
 	}
-	return both.Macro(cel.MacroMap, o, holds).Eq(cel.List(cel.Lit(false).Value, cel.Lit(true).Value)).Value
+	return cel.List(object, old).Macro(cel.MacroMap, o, holds).Eq(violated).Value
 }
 
 // untypedCondition is a condition in the form for match conditions.
