@@ -1,6 +1,7 @@
 package mutate
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -57,23 +58,38 @@ type Lost struct {
 
 // LostZeros are the rules of units that ask for what other policies write as nothing.
 func LostZeros(units []Unit) (out []Lost) {
-	for _, writes := range units {
-		if len(zerosOf(writes.changes)) == 0 {
-			continue
+	var zeros []change // of all
+	for _, u := range units {
+		if len(zerosOf(u.changes)) > 0 {
+			zeros = append(zeros, u.changes...)
 		}
-		for _, asks := range units {
-			if asks.policy == writes.policy || !asks.meets(writes) {
+	}
+	for _, asks := range units {
+		for _, c := range asks.changes {
+			if !c.asksForZero(zeros) {
 				continue
 			}
-			for _, c := range asks.changes {
-				if c.asksForZero(writes.changes) {
-					out = append(out, Lost{asks.policy, c.index, diag.Warnf(c.rule.Pos, diag.LostZero,
-						"the rule asks for what the policy %s writes as false, 0 or an empty text; an API server may leave that out of the object between policies, and then the rule finds nothing there", writes.policy.FullName())})
+			var by []string
+			for _, writes := range units {
+				if asks.policy != writes.policy && asks.meets(writes) && c.asksForZero(writes.changes) && !slices.Contains(by, writes.policy.FullName()) {
+					by = append(by, writes.policy.FullName())
 				}
+			}
+			if len(by) > 0 {
+				out = append(out, Lost{asks.policy, c.index, lostZero(c.rule.Pos, by)})
 			}
 		}
 	}
 	return out
+}
+
+// lostZero tells of a rule that asks for what some policies write as nothing.
+func lostZero(at diag.Pos, by []string) diag.Diagnostic {
+	who, writes := "the policy "+by[0], "writes"
+	if more := len(by) - 1; more > 0 {
+		who, writes = fmt.Sprintf("%s (and %d more)", who, more), "write"
+	}
+	return diag.Warnf(at, diag.LostZero, "the rule asks for what %s %s as false, 0 or an empty text; an API server may leave that out of the object between policies, and then the rule finds nothing there", who, writes)
 }
 
 // meets tells whether two units may be about one object.
