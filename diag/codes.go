@@ -459,8 +459,8 @@ const (
 	// with --mutations native, and then the code is for what changes existing objects.
 	//
 	// What changes an object on its way in is done by the webhook, which also verifies
-	// images, in the registries that --image-registries names (docs/images.md). A rule that
-	// only asks each image for a digest is native. What changes
+	// images, in the registries that --image-registries names. A rule that asks each image for
+	// a digest, and for nothing else, may be native: docs/images.md says when. What changes
 	// other objects or makes new ones is done by the controller, in the background. Keep
 	// such rules in policies of their own, so that those that validate need no webhook.
 	//

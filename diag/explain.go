@@ -498,8 +498,8 @@ func describe(c Code) (name, text, example string) {
 				"with --mutations native, and then the code is for what changes existing objects.\n" +
 				"\n" +
 				"What changes an object on its way in is done by the webhook, which also verifies\n" +
-				"images, in the registries that --image-registries names (docs/images.md). A rule that\n" +
-				"only asks each image for a digest is native. What changes\n" +
+				"images, in the registries that --image-registries names. A rule that asks each image for\n" +
+				"a digest, and for nothing else, may be native: docs/images.md says when. What changes\n" +
 				"other objects or makes new ones is done by the controller, in the background. Keep\n" +
 				"such rules in policies of their own, so that those that validate need no webhook.",
 			"mutate:\n" +

@@ -65,7 +65,7 @@ func validImageName(registry, path string) bool {
 func validHost(host string) bool {
 	if inside, ok := strings.CutPrefix(host, "["); ok {
 		address, port, closed := strings.Cut(inside, "]")
-		return closed && address != "" && strings.Trim(address, "0123456789abcdefABCDEF:") == "" &&
+		return closed && strings.Contains(address, ":") && strings.Trim(address, "0123456789abcdefABCDEF:") == "" &&
 			(port == "" || validPort(port[1:]) && port[0] == ':')
 	}
 	name, port, hasPort := strings.Cut(host, ":")

@@ -21,6 +21,9 @@ type foundImage struct {
 // image that the node has, whatever repository it came from.
 var errImageID = errors.New("it is the ID of an image on a node, of which nobody knows who signed it; name a repository")
 
+// errImageHost is the error of a text like a_b.io/c, which Kyverno takes for a path.
+var errImageHost = errors.New("what stands in front of the first slash is no host")
+
 // findImages are the images of an object, with the volumes that are images. What is no image
 // is found too: a Pod runs what is beside it.
 func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, error) {
@@ -41,8 +44,12 @@ func (v *vars) findImages(r *policy.Rule, object map[string]any) ([]foundImage, 
 				return nil
 			}
 			one := foundImage{path: path, text: text}
-			if one.image, one.err = parseImage(text, v.registry); validDigest(text) {
+			one.image, one.err = parseImage(text, v.registry)
+			switch {
+			case validDigest(text):
 				one.err = errImageID
+			case one.err == nil && one.image.registry == "" && namesRegistry(text):
+				one.err = errImageHost
 			}
 			out = append(out, one)
 			return nil

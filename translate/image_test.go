@@ -186,7 +186,7 @@ func TestDigests(t *testing.T) {
 		object := pod("", fmt.Sprintf(`"containers":[{"name":"a","image":%q}]`, image))
 		want, verdict := "allow", "pass"
 		if image != "" && (parts == nil || parts["digest"] == "none") {
-			want, verdict = "deny refused: missing digest for "+image, "fail"
+			want, verdict = "deny refused: no reference with a digest: "+image, "fail"
 		}
 		p.try(t, []trial{{name: image, object: object, want: want}})
 		if got := kyvernoStatus(t, text, &interp.Offline{}, objectRequest(t, "CREATE", object, "")); got != verdict && image != "" {

@@ -19,15 +19,15 @@ import (
 // WithoutDigest are the images of the new object that are no references with a digest; false
 // where there are no images to look at.
 func WithoutDigest(l *read.Lowering) (bad cel.Value, ok bool) {
-	ofPod := l.Target.Subresource == "" || l.Target.Subresource == "ephemeralcontainers"
-	if !ofPod || l.On(native.Delete) || l.On(native.Connect) {
-		return bad, false
-	}
 	images, ok := imageTexts(l, cel.Ident("object"), "images")
-	if !ok {
+	ofPod := l.Target.Subresource == "" || l.Target.Subresource == "ephemeralcontainers"
+	if !ok || !ofPod || l.On(native.Delete) || l.On(native.Connect) {
 		return bad, false
 	}
-	bad = l.Binders.Filter(images, "image", func(x cel.Value) cel.Bool { return cel.Not(isReference(x, pinnedImage)) })
+	bad = l.Binders.Filter(images, "image", func(x cel.Value) cel.Bool {
+		tooLong := x.Size().Compare(cel.Greater, cel.Int(int64(longestReference))) // for an expression, which costs by its length
+		return cel.Or(tooLong, cel.Not(isReference(x, pinnedImage)))
+	})
 	return read.Let(l, "badImages", bad), true
 }
 
@@ -53,9 +53,12 @@ func imageTexts(l *read.Lowering, object cel.Value, name string) (texts cel.Valu
 	if !ok {
 		return texts, false
 	}
+	if l.Opts.Schemas.Custom(l.Target.Parent) {
+		panic(l.Unsupported("the images of a kind that is not built in"))
+	}
 	image := func(c cel.Value) cel.Value { return c.Field("image") }
-	for i, g := range imageGroups(l, object) {
-		one := l.Binders.Map(read.ListOf{V: g.List}.Source(false), read.Singular(g.Name), image)
+	for i, name := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		one := l.Binders.Map(read.ListOf{V: spec.Field(name)}.Source(false), read.Singular(name), image)
 		if i == 0 {
 			texts = one
 		} else {
@@ -77,5 +80,5 @@ func imageTexts(l *read.Lowering, object cel.Value, name string) (texts cel.Valu
 
 // mayBeImages tells of volumes that may be images, in the release.
 func mayBeImages(volumes read.Place) bool {
-	return volumes.Kind() == schema.List && volumes.Typ.Elem.Kind == schema.Object && volumes.Typ.Elem.Fields["image"].Type != nil
+	return volumes.Kind() == schema.List && volumes.Typ.Elem.Kind == schema.Object && volumes.Typ.Elem.Fields["image"] != nil
 }

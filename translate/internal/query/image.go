@@ -41,6 +41,9 @@ const invalidImage = "invalid_image_reference"
 // longestRepository is the most that registry and path may have together.
 const longestRepository = 255
 
+// longestReference is the most that a reference can have, with a tag and a digest.
+const longestReference = longestRepository + len(":") + 128 + len("@sha512:") + 128
+
 // allImages is the images of the new object, also where the old one is judged.
 func allImages(l *read.Lowering) read.Operand {
 	if l.Rule.ImageExtractors.Get(l.Target.GVK.Kind) != nil {

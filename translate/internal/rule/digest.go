@@ -46,7 +46,7 @@ func imagesHaveDigests(l *read.Lowering, u *pack.Unit) native.Truth {
 		return native.Sure(cel.True())
 	}
 	u.Message.Text = l.Rule.Validate.Message.Value
-	named := cel.String("missing digest for ").Plus(bad.Call(cel.FuncJoin, cel.String(", ")))
+	named := cel.String("no reference with a digest: ").Plus(bad.Call(cel.FuncJoin, cel.String(", ")))
 	u.Message.Expr = &named
 	return native.Sure(cel.Or(query.GoesWithImages(l), bad.Size().Eq(cel.Int(0))))
 }
