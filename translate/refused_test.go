@@ -55,7 +55,11 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"sort() of what is neither texts nor numbers"},
 		{"a list of lists", `validate: {pattern: {spec: {l: [[1], [2]]}}}`, "a list of lists"},
 		{"an existence anchor of a field that is a key besides", `validate: {pattern: {spec: {^(l): [{a: 1}], l: [{a: 1}]}}}`,
-			"an existence anchor of a field"},
+			"an anchor of a field"},
+		{"an equality anchor of a field that is a key besides", `validate: {pattern: {spec: {=(m): {(a): 1, b: 2}, m: null}}}`,
+			"an anchor of a field"},
+		{"the order of a text and of what is known of it", "validate: {deny: {conditions: {any: [{key: '{{ request.object.metadata.name }}', operator: GreaterThan, value: '{{ request.object.metadata.name | [*] | length(@ || `[]`) }}'}]}}}",
+			"the order of a text and of a number"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - {name: r, match: {any: [{resources: {kinds: [KIND]}}]}, " + tt.rule + "}\n"

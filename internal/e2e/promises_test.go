@@ -40,11 +40,25 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: promises}}}
 `
 
+// gizmos are a kind of which nobody knows the fields.
+const gizmos = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gizmos.promises.example}
+spec:
+  group: promises.example
+  scope: Namespaced
+  names: {kind: Gizmo, plural: gizmos, singular: gizmo, listKind: GizmoList}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
 // What schema/gen/required.go promises of an object holds before a policy is asked: who
 // sends one without it is answered by validation, while a policy denies everything. What is empty
 // is gone by then.
 func TestPromises(t *testing.T) {
 	shared.Namespace(t, "promises", nil)
+	shared.Apply(t, gizmos)
 	shared.Apply(t, deniedHere)
 	const asked = "a policy was asked"
 	testcluster.Soon(t, "everything is denied", func() bool {
@@ -77,6 +91,11 @@ func TestPromises(t *testing.T) {
 			t.Errorf("without %s: %v", c.field, err)
 		}
 	}
+	const gizmo = `{apiVersion: promises.example/v1, kind: Gizmo, metadata: {name: g, annotations: {}, finalizers: []}, spec: {l: []}}`
+	testcluster.Soon(t, "the metadata of any kind have nothing empty", func() bool {
+		err := created(t, gizmo)
+		return err != nil && strings.HasSuffix(err.Error(), asked+", spec: true")
+	})
 	for _, object := range []string{
 		`{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: np}}`,
 		`{apiVersion: v1, kind: LimitRange, metadata: {name: l}}`,

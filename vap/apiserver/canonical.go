@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -15,15 +17,15 @@ import (
 
 // Canonical is the object as the API server would hand it to CEL, apart from
 // defaults: unknown fields and empty optional ones are gone, quantities and
-// timestamps have their canonical form. An object whose kind is not built in is
-// returned as it is. Fields of the wrong type are an error, as on a server.
+// timestamps have their canonical form. Of an object whose kind is not built in, only the
+// metadata is brought to that form. Fields of the wrong type are an error, as on a server.
 //
 // Zeroes that a Go struct always writes, such as resources: {} and a null
 // creationTimestamp, are written only where the source has them. The options of a
 // CONNECT have them all: nothing fills in or validates those before admission.
 func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]any, error) {
 	if object == nil || !scheme.Scheme.Recognizes(gvk) {
-		return object, nil
+		return withCanonicalMetadata(object), nil
 	}
 	typed, err := scheme.Scheme.New(gvk)
 	if err != nil {
@@ -41,6 +43,24 @@ func Canonical(object map[string]any, gvk schema.GroupVersionKind) (map[string]a
 		dropAdded(out, object)
 	}
 	return out, nil
+}
+
+// withCanonicalMetadata is a custom object with metadata as an API server writes them; as it is
+// where they are of the wrong type.
+func withCanonicalMetadata(object map[string]any) map[string]any {
+	given, ok := object["metadata"].(map[string]any)
+	var typed metav1.ObjectMeta
+	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(given, &typed) != nil {
+		return object
+	}
+	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+	if err != nil {
+		return object
+	}
+	dropAdded(metadata, given)
+	out := maps.Clone(object)
+	out["metadata"] = metadata
+	return out
 }
 
 // wrongField is err, which does not say what field it is about, in words that do.

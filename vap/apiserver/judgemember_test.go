@@ -79,6 +79,7 @@ func TestCanonical(t *testing.T) {
 			`{"container":"c","stdin":false}`,
 			`{"apiVersion":"v1","command":null,"container":"c","kind":"PodExecOptions"}`},
 		{"a kind that is not built in", "Widget", `{"x":{},"y":1.5}`, `{"x":{},"y":1.5}`},
+		{"of one, empty metadata go", "Widget", `{"metadata":{"name":"a","finalizers":[],"labels":{}},"x":{}}`, `{"metadata":{"name":"a"},"x":{}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var in map[string]any

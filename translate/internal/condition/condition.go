@@ -53,7 +53,27 @@ func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
 	}
 	l.Ask(key)
 	l.Ask(value)
-	return compareCondition(l, op, c.Operator, key, value)
+	out := compareCondition(l, op, c.Operator, key, value)
+	if op.kind == orderingKind && (isWorkedOut(c.Key, key) && isText(value) || isWorkedOut(c.Value, value) && isText(key)) {
+		panic(l.Unsupported("the order of a text and of a number that is worked out of the request"))
+	}
+	return out
+}
+
+// isWorkedOut tells of a variable of the request whose value is known when the rule is compiled,
+// as the length of what no object has. It is no number of the policy.
+func isWorkedOut(n *policy.Node, j read.Operand) bool {
+	if j.Form != read.LitForm || n == nil || n.Kind != policy.String {
+		return false
+	}
+	v := query.ParseTemplate(n.Str, n.Pos).Single()
+	return v != nil && slices.ContainsFunc([]string{"request", "element", "images"}, func(name string) bool { return query.Mentions(n.Str, name) })
+}
+
+// isText tells of what is a text, or may be one.
+func isText(j read.Operand) bool {
+	kind := read.KindOf(j.Typ())
+	return j.Form != read.LitForm && (kind == schema.String || kind == schema.Any)
 }
 
 // wildAroundVariable tells of a text in which the policy writes wildcards around variables,
