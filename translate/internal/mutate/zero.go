@@ -1,7 +1,6 @@
 package mutate
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -85,11 +84,11 @@ func LostZeros(units []Unit) (out []Lost) {
 
 // lostZero tells of a rule that asks for what some policies write as nothing.
 func lostZero(at diag.Pos, by []string) diag.Diagnostic {
-	who, writes := "the policy "+by[0], "writes"
-	if more := len(by) - 1; more > 0 {
-		who, writes = fmt.Sprintf("%s (and %d more)", who, more), "write"
+	const format = "the rule asks for what the policy %s%s writes as false, 0 or an empty text; an API server may leave that out of the object between policies, and then the rule finds nothing there"
+	if len(by) == 1 {
+		return diag.Warnf(at, diag.LostZero, format, by[0], "")
 	}
-	return diag.Warnf(at, diag.LostZero, "the rule asks for what %s %s as false, 0 or an empty text; an API server may leave that out of the object between policies, and then the rule finds nothing there", who, writes)
+	return diag.Warnf(at, diag.LostZero, format, by[0], ", like others,")
 }
 
 // meets tells whether two units may be about one object.
