@@ -50,6 +50,18 @@ func (s sightings) add(more sightings, where cel.Bool) {
 	}
 }
 
+// AsksWhatExists tells of conditions on what an existence anchor looks for. In a foreach, what
+// comes to the ledger of them excuses no update.
+func AsksWhatExists(p *policy.Node) bool {
+	if p == nil {
+		return false
+	}
+	return slices.ContainsFunc(p.Items, AsksWhatExists) || slices.ContainsFunc(p.Fields, func(f policy.Field) bool {
+		kind, _ := anchor.Split(f.Key)
+		return kind == anchor.Existence && tracksAnchors(f.Value) || AsksWhatExists(f.Value)
+	})
+}
+
 // NoError is: no key makes an error of a violation. It is asked where the pattern is
 // violated.
 func NoError(l *read.Lowering, v read.Place, p *policy.Node) (b cel.Bool) {

@@ -44,6 +44,9 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		violated.Expr = cel.And(pattern.NoError(w, now, p), pattern.NoError(w, before, p), violated.Expr)
 	}
 	if w.Rule.Validate.ForEach != nil {
+		if slices.ContainsFunc(w.Rule.Validate.ForEach, asksWhatExists) {
+			panic(l.Unsupported("a condition on what an existence anchor looks for, in a foreach that excuses existing violations,"))
+		}
 		violated.Expr = cel.And(failsFirstNow(w), violated.Expr)
 	}
 	if !cel.Equal(violated.Expr.Value, alone.Value) {
@@ -63,6 +66,10 @@ func failsFirstNow(l *read.Lowering) cel.Bool {
 	l = l.Inside()
 	l.Environment = l.OfNewObject()
 	return failsFirst(l, l.Rule.Validate.ForEach)
+}
+
+func asksWhatExists(e *policy.ForEach) bool {
+	return pattern.AsksWhatExists(e.Pattern) || pattern.AsksWhatExists(e.AnyPattern) || slices.ContainsFunc(e.ForEach, asksWhatExists)
 }
 
 func excusable(l *read.Lowering) bool {
