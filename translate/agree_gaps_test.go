@@ -14,6 +14,8 @@ func TestGapsAgree(t *testing.T) {
 			`[{containers: []}, {containers: [{name: a, image: a}]}]`},
 		{"a list of a boolean and a text", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: "request.object.spec.containers[].name", deny: {conditions: {all: [{key: ["{{ !(element) }}", "{{ element }}"], operator: NotEquals, value: [abc]}]}}}]}`,
 			`[{containers: []}, {containers: [{name: abc}]}, {containers: [{name: a}, {name: b}]}]`},
+		{"a list of what was there before", "v1", "Pod", `validate: {foreach: [{list: keys(request.oldObject.metadata), deny: {conditions: {all: [{key: "{{ element }}", operator: NotEquals, value: abc}]}}}]}`,
+			`[{containers: []}, {containers: [], nodeName: a}]`},
 		{"elements of a typed list in a range", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.containers[].ports[].containerPort }}", operator: AnyNotIn, value: "80-90"}]}}}`,
 			`[{containers: [{name: a, ports: [{containerPort: 80}]}]}, {containers: [{name: a, ports: [{containerPort: 80}, {containerPort: 91}]}]}, {containers: [{name: a}]}]`},
 		{"all of a selection whose parts are missing", "x.io/v1", "Gadget", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ request.object.spec.[a, b] }}", operator: AllIn, value: [x, "y*"]}]}}}`,
