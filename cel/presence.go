@@ -1,5 +1,7 @@
 package cel
 
+import "slices"
+
 // What must be there for an expression to have a value.
 
 // needs is what must be there for n to have a value.
@@ -129,6 +131,11 @@ func (g *guardContext) needsField(of *node, name string) conditions {
 		}
 	}
 	return conditions{Value{of}.Has(name).n}
+}
+
+// IsFault tells that v is an error on purpose whenever it is evaluated.
+func (v Value) IsFault() bool {
+	return v.n.isNothing() || slices.ContainsFunc(v.n.always(), func(n *node) bool { return Value{n}.IsFault() })
 }
 
 // isNothing tells of dyn({}), of which to read a field is an error on purpose.

@@ -37,6 +37,9 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	if violated.Expr.IsFalse() {
 		return
 	}
+	if violated.Expr.IsFault() { // an error of the old object is no violation
+		return
+	}
 	alone := violated.Expr
 	if p := l.Rule.Validate.Pattern; p != nil {
 		now, _ := w.OfNewObject().PatternSubject()
