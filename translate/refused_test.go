@@ -60,6 +60,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"an anchor of a field"},
 		{"a condition on what exists, in a foreach with an excuse", `validate: {failureAction: Enforce, foreach: [{list: request.object.spec.l, pattern: {^(m): [{(a): 1, b: "?*"}]}}]}`,
 			"a condition on what an existence anchor looks for"},
+		{"a list as the name of a field", `validate: {deny: {conditions: {any: [{key: '{{ request.object.metadata.labels."{{ request.object.metadata.ownerReferences[].name }}" }}', operator: Equals, value: x}]}}}`,
+			"a field whose name is a list"},
 		{"the order of a text and of what is known of it", "validate: {deny: {conditions: {any: [{key: '{{ request.object.metadata.name }}', operator: GreaterThan, value: '{{ request.object.metadata.name | [*] | length(@ || `[]`) }}'}]}}}",
 			"the order of a text and of a number"},
 	} {

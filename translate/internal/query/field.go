@@ -69,6 +69,9 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 		key = read.StringOf(Text(l, key)) // as it stands in the query
 	}
 	k, ok := read.Expr(l, key)
+	if t := read.KindOf(key.Typ()); t == schema.List || t == schema.Map || t == schema.Object || key.Form == read.SequenceForm || key.Form == read.MultiForm {
+		panic(l.Unsupported("a field whose name is a list or a map"))
+	}
 	if cur == nil || cur.Form != read.PlaceForm || !ok || cur.V.Kind() != schema.Map {
 		panic(l.Unsupported("a field whose name is a variable"))
 	}
