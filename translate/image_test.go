@@ -175,8 +175,6 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// An image that is no reference makes an error of what reads images, wherever the
-// image is and however little of it is read.
 // A rule that asks for digests only says of each text what the interpreter says.
 func TestDigests(t *testing.T) {
 	t.Parallel()
@@ -223,6 +221,8 @@ func digestsOf(kinds string) string {
 		"  - {name: r, match: {any: [{resources: {kinds: [" + kinds + "]}}]}, verifyImages: [{imageReferences: ['*'], mutateDigest: false, required: false}]}\n"
 }
 
+// An image that is no reference makes an error of what reads images, wherever the
+// image is and however little of it is read.
 func TestInvalidImage(t *testing.T) {
 	t.Parallel()
 	bad := pod("", `"containers":[{"name":"a","image":"nginx"}],"initContainers":[{"name":"i","image":"NO"}]`)

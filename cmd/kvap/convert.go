@@ -228,9 +228,9 @@ func verdict(done *convert.Compilation, c report.Conversion, strict bool) error 
 		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules))
 	case strict && done.DuplicateKeys() > 0:
 		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", report.Count(done.DuplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
-	case strict && slices.ContainsFunc(done.Rules, has(diag.MutationOrder)):
+	case strict && slices.ContainsFunc(done.Rules, withCode(diag.MutationOrder)):
 		return exit.Findings(fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder))
-	case strict && slices.ContainsFunc(done.Rules, has(diag.LostZero)):
+	case strict && slices.ContainsFunc(done.Rules, withCode(diag.LostZero)):
 		return exit.Findings(fmt.Errorf("--strict: a rule asks for what another policy writes as empty, see %s", diag.LostZero))
 	case strict && c.Totals.Guessed > 0:
 		return exit.Findings(fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules))
@@ -240,8 +240,8 @@ func verdict(done *convert.Compilation, c report.Conversion, strict bool) error 
 	return nil
 }
 
-// has tells of rules with a code.
-func has(code diag.Code) func(*compile.Rule) bool {
+// withCode tells of rules with a code.
+func withCode(code diag.Code) func(*compile.Rule) bool {
 	return func(r *compile.Rule) bool { return slices.Contains(r.Codes, code) }
 }
 

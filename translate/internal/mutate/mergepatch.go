@@ -234,7 +234,7 @@ func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
 		panic(m.Unsupported("a list of a kind of which nobody knows how Kyverno merges it"))
 	}
 	maps := len(n.Items) > 0 && n.Items[0].Kind == policy.Map
-	var rest []*policy.Node
+	var rest, anchored []*policy.Node
 	for _, item := range n.Items {
 		switch {
 		case !hasPatchAnchors(item):
@@ -244,25 +244,16 @@ func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
 		case hasGlobalAnchor(item):
 			m.test(e.at, item)
 		default:
-			rest = append(rest, item)
+			anchored = append(anchored, item)
 		}
 	}
+	rest = append(rest, anchored...) // in the form that they have for an element, which comes last
 	switch {
 	case len(rest) == 0 && len(n.Items) > 0:
 		return e, false
 	case how.set || len(how.keys) > 1:
 		panic(m.Unsupported("a list that is merged as a set, or by several keys,"))
 	case len(how.keys) == 1:
-		// What adds comes back behind all others, in the form that it has for an element.
-		slices.SortStableFunc(rest, func(a, b *policy.Node) int {
-			switch behind := hasPatchAnchors(a); {
-			case behind == hasPatchAnchors(b):
-				return 0
-			case behind:
-				return 1
-			}
-			return -1
-		})
 		return m.keyedList(e, how, rest)
 	case slices.ContainsFunc(rest, hasPatchAnchors):
 		panic(m.Unsupported("elements with anchors in a list without a key"))

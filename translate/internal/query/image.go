@@ -49,7 +49,7 @@ func allImages(l *read.Lowering) read.Operand {
 	if l.Rule.ImageExtractors.Get(l.Target.GVK.Kind) != nil {
 		panic(l.Unsupported("an imageExtractor of the rule's own"))
 	}
-	groups := imageGroups(l, cel.Ident("object"))
+	groups := imageGroups(l)
 	if len(groups) == 0 || l.On(native.Delete) {
 		return read.Operand{Form: read.ErrorForm, Hint: "images"}
 	}
@@ -63,8 +63,8 @@ func allImages(l *read.Lowering) read.Operand {
 }
 
 // imageGroups are the places of images in an object of the target's kind.
-func imageGroups(l *read.Lowering, object cel.Value) (out []read.ImageGroup) {
-	spec, ok := podSpec(l, object)
+func imageGroups(l *read.Lowering) (out []read.ImageGroup) {
+	spec, ok := podSpec(l, cel.Ident("object"))
 	if !ok {
 		return nil
 	}
@@ -106,7 +106,7 @@ func every(cel.Value) cel.Bool { return cel.True() }
 func imagesAreValid(l *read.Lowering) cel.Bool {
 	defer read.AtTop(l)()
 	var all cel.Value
-	for i, g := range imageGroups(l, cel.Ident("object")) {
+	for i, g := range imageGroups(l) {
 		texts := g.Mapped(l, every, func(c cel.Value) cel.Value { return c.Field("image") })
 		if i == 0 {
 			all = texts
