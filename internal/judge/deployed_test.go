@@ -60,6 +60,10 @@ func TestDeployed(t *testing.T) {
 		"in place of the translation": {
 			native("p", madeFrom("p", "label"), "true", "kube-system"), "p/label allow fail differ",
 		},
+		"in two parts, of which the first holds": { // as the controller writes a rule that is another one on UPDATE
+			strings.Replace(native("p", `kvap.dev/translation: '{"members":[{"policy":"p","rule":"label","path":"spec.rules[0]"},{"policy":"p","rule":"label","path":"spec.rules[0]"}],"validations":[{},{"member":1}]}'`,
+				"true", "kube-system"), `[{expression: "true"}]`, `[{expression: "true"}, {expression: "false"}]`, 1), "p/label deny fail",
+		},
 		"edited by hand": { // so it does not say what it is made of
 			native("p", strings.Replace(madeFrom("p", "label"), `[{"member":0}]`, `[]`, 1), "true", "kube-system"),
 			"p/label deny fail\np/p allow fail differ",
