@@ -24,7 +24,7 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 		if m.text, mapped = translationOf(p); !mapped {
 			m.text = wholly(p)
 		}
-		taken := map[int]bool{}
+		taken := map[int]string{}
 		for _, member := range m.text.Members {
 			place := -1
 			if mapped {
@@ -36,7 +36,7 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 				replaced[member.Policy] = true
 				j.standings[place].compared = true
 			}
-			taken[place] = true
+			taken[place] = member.Path
 			m.rules = append(m.rules, place)
 		}
 		by[p.Name] = m
@@ -50,10 +50,14 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 }
 
 // placeOf finds the rule that a member was made from, -1 where its source is not
-// there. Names that were cut may be the same; the first that is free is taken.
-func (j *Judges) placeOf(m vap.TranslatedMember, sources int, taken map[int]bool) int {
+// there. Names that were cut may be the same; the first is taken that is free, or that has
+// another part of this rule: taken are the paths by place.
+func (j *Judges) placeOf(m vap.TranslatedMember, sources int, taken map[int]string) int {
 	for place, f := range j.Rules[:sources] {
-		if f.Name == m.Rule && f.Rule.PolicyName() == m.Policy && !taken[place] && (m.Origin == "" || m.Origin == f.Rule.Name()) {
+		if f.Name != m.Rule || f.Rule.PolicyName() != m.Policy || m.Origin != "" && m.Origin != f.Rule.Name() {
+			continue
+		}
+		if path, ok := taken[place]; !ok || path == m.Path {
 			return place
 		}
 	}
