@@ -20,8 +20,8 @@ import (
 type ClusterState struct {
 	// Objects are ConfigMaps, Namespaces and others that rules look up.
 	Objects []map[string]any
-	// Schemas tell the paths of their kinds, for API calls, and the kinds of resources;
-	// nil of none.
+	// Schemas tell what a field is, the paths of kinds, for API calls, and the kinds of
+	// resources; nil of none, or with Compile those of the translation.
 	Schemas *schema.Set
 	// World is what the interpreter asks; nil is one that has the Objects.
 	World interp.World
@@ -85,6 +85,9 @@ type interpreter struct {
 // belongs to a cluster, not to a rule.
 func Compile(in compile.Input, o compile.Options, c ClusterState) (*Judges, error) {
 	o.Emit.ExcludeNamespaces = []string{}
+	if c.Schemas == nil {
+		c.Schemas = o.Translate.Schemas
+	}
 	return New(compile.Policies(in, o), in.Exceptions, c)
 }
 
