@@ -104,7 +104,7 @@ func TestValidatingPolicyTargets(t *testing.T) {
 		{"function of Kyverno", "variables.team != ''", "resource.Get('v1', 'configmaps', 'app', 'a').data.x == 'y'", "webhook KV202", "resource.Get"},
 		{"variable of Kyverno", "variables.team != ''", "images.containers.size() > 0", "webhook KV202", "images"},
 		{"syntax", "variables.team != ''", "variables.team !=", "webhook KV112", "at 1:18"},
-		{"condition on a variable", "!(object.metadata.name.startsWith('system-'))", "variables.team != ''", "webhook KV112", "undefined field 'team'"},
+		{"condition on a variable", "!(object.metadata.name.startsWith('system-'))", "variables.team != ''", "webhook KV112", "undeclared reference to 'variables'"},
 		{"no bool", "variables.team != ''", "object.metadata.name", "webhook KV201", "must evaluate to bool"},
 		{"newer function", "variables.team != ''", "variables.team.split('').distinct().size() > 0", "webhook KV213", "distinct needs Kubernetes 1.35"},
 		{"message of the wrong type", "'no host network for ' + variables.team", "1", "native KV303", "messageExpression"},

@@ -155,8 +155,8 @@ func (f ValidatingForm) draft(p *policy.Policy, o *api.Options, notes *diag.List
 	}}
 	pack.Describe(w.Draft, p)
 	w.Exceptions(p)
+	w.Conditions() // which know no variables
 	w.Variables()
-	w.Conditions()
 	w.validations()
 	w.audits()
 	if w.Why == nil {
