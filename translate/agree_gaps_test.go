@@ -12,6 +12,8 @@ func TestGapsAgree(t *testing.T) {
 	for _, s := range []sample{
 		{"a length among fractions", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: request.object.metadata.finalizers, deny: {conditions: {all: [{key: "{{ length(images.containers.*.registry) }}", operator: AnyIn, value: [1.5]}]}}}]}`,
 			`[{containers: []}, {containers: [{name: a, image: a}]}]`},
+		{"a quantity, or a text that is none", "v1", "Pod", `validate: {allowExistingViolations: false, deny: {conditions: {any: [{key: "{{ divide(request.object.spec.overhead.cpu || 'abc', '500m') }}", operator: Equals, value: abc}]}}}`,
+			`[{containers: []}, {containers: [], overhead: {cpu: 500m}}, {containers: [], overhead: {memory: 1Gi}}]`},
 		{"a list of a boolean and a text", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: "request.object.spec.containers[].name", deny: {conditions: {all: [{key: ["{{ !(element) }}", "{{ element }}"], operator: NotEquals, value: [abc]}]}}}]}`,
 			`[{containers: []}, {containers: [{name: abc}]}, {containers: [{name: a}, {name: b}]}]`},
 		{"a list of what was there before", "v1", "Pod", `validate: {foreach: [{list: keys(request.oldObject.metadata), deny: {conditions: {all: [{key: "{{ element }}", operator: NotEquals, value: abc}]}}}]}`,
