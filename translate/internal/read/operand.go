@@ -3,6 +3,7 @@ package read
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // An Operand is what an expression of the source, or a value that may hold
@@ -214,12 +215,37 @@ func (j Operand) Typ() *schema.Type {
 	case SequenceForm:
 		return &schema.Type{Kind: schema.List, Elem: j.S.Elem()}
 	case ChoiceForm:
-		t, u := j.Then.Typ(), j.Els.Typ()
-		if t.Kind == u.Kind {
-			return t
-		}
+		return typOfEither(*j.Then, *j.Els)
 	}
 	return AnyType()
+}
+
+// typOfEither is the type of a value that is one of two. Texts are quantities, or durations,
+// where both are.
+func typOfEither(j, k Operand) *schema.Type {
+	t, u := j.Typ(), k.Typ()
+	switch {
+	case t.Kind != u.Kind:
+		return AnyType()
+	case t.Kind != schema.String || t.Format == u.Format || k.isWritten(t.Format):
+		return t
+	case j.isWritten(u.Format):
+		return u
+	}
+	return StringType()
+}
+
+// isWritten tells of a literal in a format.
+func (j Operand) isWritten(f schema.Format) (ok bool) {
+	text, isText := j.Lit.(string)
+	switch {
+	case j.Form != LitForm || !isText:
+	case f == schema.Quantity:
+		_, ok = scalar.Quantity(text)
+	case f == schema.Duration:
+		_, ok = scalar.Duration(text)
+	}
+	return ok
 }
 
 // KindOf is the kind of a type; Any of one that is not known.
