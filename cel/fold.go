@@ -3,6 +3,7 @@ package cel
 import (
 	"cmp"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -43,6 +44,8 @@ func (s simplifier) in(n *node) *node {
 		return False().n
 	case len(l.args) == 1 && l.args[0].op != opMaybe:
 		return newNode(node{op: opBinary, name: string(Equals), args: []*node{x, l.args[0]}})
+	case x.op == opString && !slices.ContainsFunc(l.args, func(a *node) bool { return a.op != opString }):
+		return Lit(slices.ContainsFunc(l.args, func(a *node) bool { return equal(a, x) })).n
 	}
 	return n
 }

@@ -33,6 +33,17 @@ func (v Value) Prefix() string {
 	return ""
 }
 
+// Taken is v with the branch that is taken in the place of a ternary whose condition is a
+// literal. The type checker may see another type in it than in v.
+func (v Value) Taken() Value {
+	return v.Rewrite(func(v Value) Value {
+		if v.n.op != opCond {
+			return v
+		}
+		return Cond(Value{v.n.args[0]}.AsBool(), Value{v.n.args[1]}, Value{v.n.args[2]})
+	})
+}
+
 // MakesText tells that v is string(x), or a sum that begins with one.
 func (v Value) MakesText() bool {
 	if v.n.op == opBinary && v.n.name == string(Plus) {

@@ -41,6 +41,8 @@ func TestSimplify(t *testing.T) {
 		{`!l.all(x, !p)`, `l.exists(x, p)`},
 		{`!l.exists(x, x.a != 1)`, `l.all(x, x.a == 1)`},
 		{`!l.exists(x, x.a < 1)`, `!l.exists(x, x.a < 1)`},
+		{`!x || 'a' in ['b', 'c']`, `!x`},
+		{`x || 'a' in ['b', y]`, `x || 'a' in ['b', y]`},
 		{`x in ['a'] || x == 'b' || y || x in ['c', 'a']`, `x in ['a', 'b', 'c'] || y`},
 		{`x != 'a' && x != 'b' && !(x in ['c', 'd'])`, `!(x in ['a', 'b', 'c', 'd'])`},
 		{`x == 1 || x == 'a'`, `x == 1 || x == 'a'`},

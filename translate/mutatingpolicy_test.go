@@ -182,6 +182,50 @@ func TestMutatingPolicies(t *testing.T) {
 	}
 }
 
+// A path that not all kinds have is patched in those that have it: what Kyverno adds to the
+// others, the API server drops.
+func TestMutatingPathsByKind(t *testing.T) {
+	t.Parallel()
+	const head = `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [
+    {apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE, UPDATE]},
+    {apiGroups: [apps], apiVersions: [v1], resources: [deployments, daemonsets], operations: [CREATE, UPDATE]}]}
+  `
+	patch := func(expression string) string {
+		return "{patchType: JSONPatch, jsonPatch: {expression: '" + expression + "'}}"
+	}
+	const host = `JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}`
+	const template = `JSONPatch{op: "add", path: "/spec/template/spec/hostNetwork", value: true}`
+	for name, tt := range map[string]struct{ spec, want string }{
+		"each kind has its own":              {"mutations: [" + patch(`object.kind == "Pod" ? [`+host+`] : [`+template+`]`) + "]", "native"},
+		"nothing for the others":             {"mutations: [" + patch(`object.kind == "Pod" && has(object.spec.nodeName) ? [`+host+`] : []`) + "]", "native"},
+		"asked within a branch":              {"mutations: [" + patch(`object.kind == "Pod" ? (has(object.spec.nodeName) ? [`+host+`] : []) : has(object.spec.template) ? [`+template+`] : []`) + "]", "native"},
+		"asked by a list of kinds":           {"mutations: [" + patch(`object.kind in ["Deployment", "DaemonSet"] ? [`+template+`] : []`) + "]", "native"},
+		"asked by a variable":                {"variables: [{name: pod, expression: 'object.kind == \"Pod\"'}]\n  mutations: [" + patch(`variables.pod ? [`+host+`] : []`) + "]", "native"},
+		"one that is not asked for":          {"mutations: [" + patch(`[`+host+`]`) + "]", "native KV310"},
+		"one for each, not asked for":        {"mutations: [" + patch(`[`+host+`]`) + ", " + patch(`has(object.spec.template) ? [`+template+`] : []`) + "]", "native KV310"},
+		"one that is there and one that not": {"mutations: [" + patch(`[`+host+`, JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b"}}]`) + "]", "webhook KV201"},
+		"one that is replaced":               {"mutations: [" + patch(`[JSONPatch{op: "replace", path: "/spec/hostNetwork", value: true}]`) + "]", "webhook KV201"},
+		"one below what is missing":          {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/overhead/cpu", value: "1"}]`) + "]", "webhook KV201"},
+		"one with a value that may err":      {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostname", value: object.metadata.labels.x}]`) + "]", "webhook KV201"},
+		"one that is read behind":            {"mutations: [" + patch(`[`+host+`]`) + ", " + patch(`has(object.spec.hostNetwork) ? [JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b"}}] : []`) + "]", "webhook KV201"},
+	} {
+		p := translateText(t, head+tt.spec+"\n", setting{release: 36, mutations: true})
+		if got := p.targets(); got != tt.want {
+			t.Errorf("%s: %s, want %s: %v", name, got, tt.want, p.result.Diagnostics)
+			continue
+		}
+		if strings.HasPrefix(tt.want, "native") {
+			bothMutate(t, name, p.result, nil, podRequest)
+			bothMutate(t, name, p.result, nil, strings.Replace(podRequest, "spec: {", "spec: {nodeName: node, ", 1))
+			bothMutate(t, name, p.result, nil, deploymentRequest)
+		}
+	}
+}
+
 // Before Kubernetes 1.34 nothing that mutates is native.
 func TestMutationsByRelease(t *testing.T) {
 	t.Parallel()

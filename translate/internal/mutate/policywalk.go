@@ -170,7 +170,8 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 		w.cannot(m.Pos, "a JSON patch of a Pod, which Kyverno lays over its controller as it stands,")
 	}
 	if out.Type == mutating.JSONPatch {
-		w.checkPaths(m.Pos, v)
+		v = w.onPaths(i, m.Pos, v)
+		out.Expr = v
 	} else if v.MixesObjects() {
 		w.cannot(m.Pos, "a list of elements that are made and of others that are the object's, which the API server cannot merge,")
 	}
@@ -190,23 +191,91 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 	w.out.Mutations = append(w.out.Mutations, out)
 }
 
-// checkPaths refuses a path that a matched kind does not have. The API server refuses such a
-// patch, while it drops what a webhook writes there. What is asked of a field that the kind
-// does not have, or of its name, is known of each kind.
-func (w *mutatingWalk) checkPaths(at diag.Pos, v cel.Value) {
+// onPaths is a JSON patch of those of the matched kinds that have what it patches:
+//
+//	[JSONPatch{op: "add", path: "/spec/nodeSelector", …}]
+//	object.kind in ["Deployment"] ? [] : [JSONPatch{op: "add", path: "/spec/nodeSelector", …}]
+//
+// The API server refuses a patch of a path that a kind does not have, and drops what a webhook
+// adds there. What is asked of a field that the kind does not have, or of its name, is known of
+// each kind.
+func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
 	if !slices.ContainsFunc(v.FieldsOf("JSONPatch", "path"), outsideMetadata) {
-		return
+		return v
 	}
-	v = celrule.Inlined(v, w.Draft.Variables)
+	inlined := celrule.Inlined(v, w.Draft.Variables)
+	var having, lacking, lacked []string
 	for _, r := range w.Form.Constraints.Rules {
 		for _, k := range w.kindsOf(r) {
-			for _, path := range ofKind(v, k).FieldsOf("JSONPatch", "path") {
-				if outsideMetadata(path) && !hasPath(k.typ, path.Prefix()) {
-					w.cannot(at, "a JSON patch whose path "+strconv.Quote(path.Prefix())+" not all kinds have that the policy matches,")
-				}
+			one := ofKind(inlined, k)
+			missing := k.lacks(one)
+			switch {
+			case missing == nil:
+				having = append(having, k.name)
+				continue
+			case k.name == "" || !k.drops(one) || slices.ContainsFunc(missing, func(path string) bool { return w.readBehind(i, path) }):
+				w.cannot(at, "a JSON patch whose path "+strconv.Quote(missing[0])+" not all kinds have that the policy matches,")
+				return v
 			}
+			lacking, lacked = append(lacking, k.name), append(lacked, missing...)
 		}
 	}
+	slices.Sort(lacking)
+	lacking = slices.Compact(lacking)
+	switch {
+	case lacking == nil:
+		return v
+	case having == nil:
+		w.cannot(at, "a JSON patch whose path "+strconv.Quote(lacked[0])+" no kind has that the policy matches,")
+		return v
+	case slices.ContainsFunc(lacking, func(name string) bool { return slices.Contains(having, name) }):
+		w.cannot(at, "a JSON patch of one of two kinds of the same name,")
+		return v
+	}
+	w.Note(at, diag.LeftOut, "%s: there is no %s, so nothing is added; the API server drops what Kyverno adds", strings.Join(lacking, ", "), lacked[0])
+	return cel.Cond(cel.Ident("object").Field("kind").In(cel.Strings(lacking...)), cel.List(), v)
+}
+
+// lacks are the paths of a patch that the kind does not have.
+func (k matchedKind) lacks(patch cel.Value) (out []string) {
+	for _, path := range patch.FieldsOf("JSONPatch", "path") {
+		if outsideMetadata(path) && !hasPath(k.typ, path.Prefix()) {
+			out = append(out, path.Prefix())
+		}
+	}
+	return out
+}
+
+// drops tells that all of a patch is added to objects of the kind, whatever they are, at paths
+// that the kind does not have.
+func (k matchedKind) drops(patch cel.Value) bool {
+	for _, path := range patch.FieldsOf("JSONPatch", "path") {
+		steps := strings.Split(path.Prefix(), "/")
+		if !path.IsText() || hasPath(k.typ, path.Prefix()) || !isWritten(k.typ, steps[1:len(steps)-1]) {
+			return false
+		}
+	}
+	return celrule.Harmless(patch) && !slices.ContainsFunc(patch.FieldsOf("JSONPatch", "op"), func(op cel.Value) bool { return !op.Same(cel.String("add")) })
+}
+
+// readBehind tells that a mutation behind the i-th one may read a path of the object, in which
+// Kyverno finds what the i-th has added.
+func (w *mutatingWalk) readBehind(i int, path string) bool {
+	steps := strings.Split(path, "/")[1:]
+	composed := map[string]cel.Value{}
+	for _, v := range w.Draft.Variables {
+		composed[v.Name] = v.Expr
+	}
+	return slices.ContainsFunc(w.of.Mutations[i+1:], func(m policy.Mutation) bool {
+		if mutating.PatchType(m.PatchType) != mutating.JSONPatch {
+			return true
+		}
+		read := w.Read(m.Expression, m.Pos).Decides(map[string][]string{"object": {}}, composed)
+		return slices.ContainsFunc(read, func(of []string) bool {
+			n := min(len(of), len(steps))
+			return slices.Equal(of[:n], steps[:n])
+		})
+	})
 }
 
 // A matchedKind is a kind that a rule is about.
@@ -239,7 +308,7 @@ func ofKind(v cel.Value, k matchedKind) cel.Value {
 		return v
 	}
 	v = v.SubstitutePath([]string{"object", "kind"}, cel.String(k.name))
-	return cel.Simplify(v.Rewrite(func(x cel.Value) cel.Value {
+	v = cel.Simplify(v.Rewrite(func(x cel.Value) cel.Value {
 		path, ok := x.Asked()
 		switch {
 		case !ok || path[0] != "object":
@@ -250,6 +319,7 @@ func ofKind(v cel.Value, k matchedKind) cel.Value {
 		}
 		return x
 	}))
+	return v.Taken()
 }
 
 // isWritten tells of a path that every object of a type has, valid or not, since its Go type
