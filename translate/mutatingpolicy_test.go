@@ -151,23 +151,34 @@ func TestMutatingPolicies(t *testing.T) {
 		return "{patchType: JSONPatch, jsonPatch: {expression: '" + expression + "'}}"
 	}
 	label := apply(`Object{metadata: Object.metadata{labels: {"x": "y"}}}`)
+	const pods = "autogen: {podControllers: {controllers: []}}\n  "
+	const when = "matchConditions: [{name: c, expression: 'object.metadata.name != \"\"'}]\n  " // with which Kubernetes 1.37 hands on Go structs
 	for name, tt := range map[string]struct{ spec, want string }{
-		"an apply configuration":             {"mutations: [" + apply(`Object{spec: Object.spec{hostNetwork: true}}`) + "]", "native"},
-		"labels, which are nested wrongly":   {"mutations: [" + label + "]", "native"},
-		"a JSON patch of metadata":           {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/labels/x", value: "y"}]`) + "]", "native"},
-		"a JSON patch of pods alone":         {"autogen: {podControllers: {controllers: []}}\n  mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}]`) + "]", "native"},
-		"a JSON patch for controllers":       {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}]`) + "]", "webhook KV201"},
-		"a path that the kind does not have": {"autogen: {podControllers: {controllers: []}}\n  mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/nope", value: true}]`) + "]", "webhook KV201"},
-		"a condition with a variable":        {"variables: [{name: a, expression: has(object.spec.nodeName)}]\n  matchConditions: [{name: c, expression: '!variables.a'}]\n  mutations: [" + label + "]", "native"},
-		"a condition on the namespace":       {"matchConditions: [{name: c, expression: 'namespaceObject.metadata.name == \"default\"'}]\n  mutations: [" + label + "]", "native"},
-		"a variable in two mutations":        {"variables: [{name: a, expression: object.metadata.name}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "webhook KV201"},
-		"a constant in two mutations":        {"variables: [{name: a, expression: \"'a'\"}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "native"},
-		"an empty map before another":        {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`) + ", " + label + "]", "webhook KV201"},
-		"errors that are ignored":            {"failurePolicy: Ignore\n  mutations: [" + label + ", " + label + "]", "webhook KV201"},
-		"a function of Kyverno":              {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": image("a").tag()}}}`) + "]", "webhook KV202"},
-		"the object of the request":          {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": request.object.metadata.name}}}`) + "]", "webhook KV201"},
-		"elements that are mixed":            {"mutations: [" + apply(`Object{spec: Object.spec{volumes: object.spec.volumes + [Object.spec.volumes{name: "a"}]}}`) + "]", "webhook KV201"},
-		"existing objects":                   {"evaluation: {mutateExisting: {enabled: true}}\n  mutations: [" + label + "]", "webhook KV209"},
+		"an apply configuration":                  {"mutations: [" + apply(`Object{spec: Object.spec{hostNetwork: true}}`) + "]", "native"},
+		"labels, which are nested wrongly":        {"mutations: [" + label + "]", "native"},
+		"a JSON patch of metadata":                {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/labels/x", value: "y"}]`) + "]", "native"},
+		"a JSON patch of pods alone":              {"autogen: {podControllers: {controllers: []}}\n  mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}]`) + "]", "native"},
+		"a JSON patch for controllers":            {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/hostNetwork", value: true}]`) + "]", "webhook KV201"},
+		"a path that the kind does not have":      {"autogen: {podControllers: {controllers: []}}\n  mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/nope", value: true}]`) + "]", "webhook KV201"},
+		"a condition with a variable":             {"variables: [{name: a, expression: has(object.spec.nodeName)}]\n  matchConditions: [{name: c, expression: '!variables.a'}]\n  mutations: [" + label + "]", "native"},
+		"a condition on the namespace":            {"matchConditions: [{name: c, expression: 'namespaceObject.metadata.name == \"default\"'}]\n  mutations: [" + label + "]", "native"},
+		"a variable in two mutations":             {"variables: [{name: a, expression: object.metadata.name}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "webhook KV201"},
+		"a constant in two mutations":             {"variables: [{name: a, expression: \"'a'\"}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "native"},
+		"an empty map before another":             {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`) + ", " + label + "]", "webhook KV201"},
+		"errors that are ignored":                 {"failurePolicy: Ignore\n  mutations: [" + label + ", " + label + "]", "webhook KV201"},
+		"a function of Kyverno":                   {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": image("a").tag()}}}`) + "]", "webhook KV202"},
+		"the object of the request":               {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": request.object.metadata.name}}}`) + "]", "webhook KV201"},
+		"elements that are mixed":                 {"mutations: [" + apply(`Object{spec: Object.spec{volumes: object.spec.volumes + [Object.spec.volumes{name: "a"}]}}`) + "]", "webhook KV201"},
+		"a map of the object in a patch":          {when + "mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/annotations", value: object.metadata.labels}]`) + "]", "webhook KV201"},
+		"one in a map that is made":               {when + "mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata", value: {"name": "p", "labels": object.metadata.labels}}]`) + "]", "webhook KV201"},
+		"elements that are picked":                {pods + when + "mutations: [" + patch(`[JSONPatch{op: "replace", path: "/spec/containers", value: object.spec.containers.filter(c, c.name != "b")}]`) + "]", "webhook KV201"},
+		"elements by a variable":                  {pods + when + "variables: [{name: a, expression: 'object.spec.containers.map(c, c)'}]\n  mutations: [" + patch(`[JSONPatch{op: "replace", path: "/spec/containers", value: variables.a}]`) + "]", "webhook KV201"},
+		"part of an element":                      {pods + when + "mutations: [" + patch(`object.spec.containers.map(c, JSONPatch{op: "replace", path: "/spec/containers/" + string(object.spec.containers.indexOf(c)), value: c})`) + "]", "webhook KV201"},
+		"a name of an element":                    {pods + when + "mutations: [" + patch(`object.spec.containers.map(c, JSONPatch{op: "add", path: "/spec/containers/" + string(object.spec.containers.indexOf(c)) + "/image", value: c.name + ":" + c.image.split(":")[1]})`) + "]", "native"},
+		"a list of texts":                         {pods + when + "mutations: [" + patch(`[JSONPatch{op: "add", path: "/spec/containers/0/args", value: object.spec.containers.map(c, c.name)}]`) + "]", "native"},
+		"elements of the object alone":            {pods + when + "mutations: [" + apply(`Object{spec: Object.spec{containers: object.spec.containers.filter(c, c.name != "b")}}`) + "]", "webhook KV201"},
+		"a list of the object in what is applied": {pods + when + "mutations: [" + apply(`Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, env: c.?env.orValue([])})}}`) + "]", "native"},
+		"existing objects":                        {"evaluation: {mutateExisting: {enabled: true}}\n  mutations: [" + label + "]", "webhook KV209"},
 	} {
 		p := translateText(t, mutatingHead+tt.spec+"\n", setting{release: 36, mutations: true})
 		got := p.targets()
