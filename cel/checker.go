@@ -75,7 +75,7 @@ func (c checked) readsHidden(n *node) bool {
 	return ok && c.hidden(c.typeOf(n.args[0]).field(name))
 }
 
-func (c checked) hidden(t typed) bool { return t.shape != nil && c.Hidden(t.shape) }
+func (c checked) hidden(t typed) bool { return t.shape != nil && c.Hidden != nil && c.Hidden(t.shape) }
 
 // comparesTypes tells that n compares objects of two places.
 func (c checked) comparesTypes(n *node) bool {

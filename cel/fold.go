@@ -89,6 +89,9 @@ func foldCompare(n *node) *node {
 
 // foldCall folds functions of literal strings.
 func foldCall(n *node) *node {
+	if n.function() == FuncSize && len(n.args) == 1 && n.args[0].isEmptyList() {
+		return Int(0).n
+	}
 	for _, a := range n.args {
 		if a.op != opString {
 			return n

@@ -1,6 +1,9 @@
 package cel
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // What an expression makes: the Objects and JSON patches of a MutatingAdmissionPolicy.
 
@@ -179,3 +182,81 @@ func escaped(key string) string {
 
 // makesStruct tells that a struct is made in n.
 func makesStruct(n *node) bool { return n.some(func(n *node) bool { return n.op == opStruct }) }
+
+// Puts tells that v puts into what it makes a part of a variable that Kubernetes 1.37 cannot write:
+// of a Go struct, where a match condition was asked before. These are maps, lists and structs as the value
+// of a JSON patch, and elements of a list, gone through by a macro, elsewhere. Collection tells of
+// the shapes of such parts.
+//
+//	JSONPatch{op: 'add', path: '/spec/volumes', value: object.spec.volumes}
+//	Object.spec{volumes: object.spec.volumes.filter(v, v.name != 'a')}
+func (c Checker) Puts(v Value, collection func(Shape) bool) bool {
+	w := putter{collection: collection}
+	for _, r := range c.Roots {
+		w.bound = append(w.bound, binding[typed]{r.Name, typed{r.Shape, "."}})
+	}
+	return w.puts(v.n)
+}
+
+type putter struct {
+	checked
+	collection func(Shape) bool
+}
+
+// puts looks for structs that are made in n.
+func (p putter) puts(n *node) bool {
+	for i, a := range n.args {
+		at := p
+		if n.binds(i) {
+			at.bound = p.bound.in(n, typed{}, p.typeOf(n.args[0]).elem())
+		}
+		put := false
+		if n.op == opStruct && n.name == "JSONPatch" {
+			put = at.holds(a)
+		} else if n.op == opStruct {
+			put = at.elements(a)
+		}
+		if put || at.puts(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds tells that a part is, or is in, the value of n.
+func (p putter) holds(n *node) bool {
+	switch {
+	case n.op == opList || n.op == opMap || n.op == opMaybe:
+		return slices.ContainsFunc(n.args, p.holds)
+	case n.op == opCond:
+		return p.holds(n.args[1]) || p.holds(n.args[2])
+	case n.op == opCall && n.function() == FuncDyn:
+		return p.holds(n.args[0])
+	case n.function() == FuncOrValue:
+		return p.isPart(p.typeOf(n)) || p.holds(n.args[1])
+	case n.op == opMacro || n.operator() == Plus:
+		return p.elements(n)
+	}
+	return p.isPart(p.typeOf(n))
+}
+
+// elements tells that parts are elements of a list that n makes.
+func (p putter) elements(n *node) bool {
+	switch {
+	case n.op == opList:
+		return slices.ContainsFunc(n.args, p.holds)
+	case n.op == opCond:
+		return p.elements(n.args[1]) || p.elements(n.args[2])
+	case n.operator() == Plus:
+		return slices.ContainsFunc(n.args, func(a *node) bool { return p.isPart(p.typeOf(a).elem()) || p.elements(a) })
+	case n.macro() == MacroFilter:
+		return p.isPart(p.typeOf(n.args[0]).elem()) || p.elements(n.args[0])
+	case n.op == opMacro && n.macro() == MacroMap:
+		at := p
+		at.bound = p.bound.in(n, typed{}, p.typeOf(n.args[0]).elem())
+		return at.holds(n.args[len(n.args)-1])
+	}
+	return false
+}
+
+func (p putter) isPart(t typed) bool { return t.shape != nil && p.collection(t.shape) }

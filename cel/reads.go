@@ -89,6 +89,22 @@ func (v Value) Asked() (path []string, ok bool) {
 	return append(path, v.n.name), ok
 }
 
+// ReadsFirst is the path that is read before all else of v, and without which v is an error:
+// object.spec.containers of object.spec.containers.map(c, c.name) + ["x"].
+func (v Value) ReadsFirst() (path []string, ok bool) {
+	for n := v.n; ; n = n.args[0] {
+		switch n.op {
+		case opSelect:
+			if path, ok := (Value{n}).Selection(); ok {
+				return path, true
+			}
+		case opMacro, opMember, opIndex, opBinary, opCond:
+		default:
+			return nil, false
+		}
+	}
+}
+
 // Asks tells that v, or a part of it, asks what is there: by has, by an optional
 // selection, or by in.
 func (v Value) Asks() bool {

@@ -41,6 +41,7 @@ func TestSimplify(t *testing.T) {
 		{`!l.all(x, !p)`, `l.exists(x, p)`},
 		{`!l.exists(x, x.a != 1)`, `l.all(x, x.a == 1)`},
 		{`!l.exists(x, x.a < 1)`, `!l.exists(x, x.a < 1)`},
+		{`[].size() > 0 || !x`, `!x`},
 		{`!x || 'a' in ['b', 'c']`, `!x`},
 		{`x || 'a' in ['b', y]`, `x || 'a' in ['b', y]`},
 		{`x in ['a'] || x == 'b' || y || x in ['c', 'a']`, `x in ['a', 'b', 'c'] || y`},

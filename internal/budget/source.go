@@ -234,12 +234,13 @@ func (c counter) call(call ast.CallExpr) count {
 	args := call.Args()
 	switch call.FunctionName() {
 	case "map", "transformList", "transformMap", "transformMapEntry":
-		return deeper(c.macro(target, args))
+		return deeper(c.macro(target, elementOf(call.Target(), target), args))
 	case "all", "exists", "exists_one", "existsOne", "filter", "sortBy", "optMap", "optFlatMap":
-		return c.macro(target, args)
+		return c.macro(target, elementOf(call.Target(), target), args)
 	case "bind": // cel.bind(name, value, body)
 		if len(args) == 3 {
-			return c.macro(c.of(args[1]), []ast.Expr{args[0], args[2]})
+			value := c.of(args[1])
+			return c.macro(value, value.once(), []ast.Expr{args[0], args[2]})
 		}
 	case "matches", "find", "findAll":
 		for _, arg := range args {
@@ -260,14 +261,26 @@ func (c counter) call(call ast.CallExpr) count {
 	return target.and(c.all(args))
 }
 
-// macro counts a macro: names of what is in the target, and expressions about them.
-func (c counter) macro(target count, args []ast.Expr) count {
+// elementOf is what an element of a list amounts to: all of it, but where a macro has made
+// each a number, as list.map(x, list.indexOf(x)).
+func elementOf(list ast.Expr, amounts count) count {
+	if list.Kind() == ast.CallKind && list.AsCall().FunctionName() == "map" {
+		args := list.AsCall().Args()
+		if body := args[len(args)-1]; body.Kind() == ast.CallKind && body.AsCall().FunctionName() == "indexOf" {
+			return count{nodes: 1, size: 1}
+		}
+	}
+	return amounts.once()
+}
+
+// macro counts a macro: names of elements of the target, and expressions about them.
+func (c counter) macro(target, element count, args []ast.Expr) count {
 	inner := counter{c.variables, map[string]count{}}
 	for name, of := range c.bound {
 		inner.bound[name] = of
 	}
 	for len(args) > 1 && args[0].Kind() == ast.IdentKind {
-		inner.bound[args[0].AsIdent()] = target.once()
+		inner.bound[args[0].AsIdent()] = element
 		args = args[1:]
 	}
 	return target.and(inner.all(args))

@@ -52,6 +52,9 @@ func mutatingDrafts(p *policy.Policy, o *api.Options) (drafts []*mutating.Draft,
 		if w.lower(); w.Why != nil {
 			return nil, nil, w.Why
 		}
+		if w.idle {
+			continue
+		}
 		if w.out.Repeatable = isRepeatableDraft(w.out); !w.out.Repeatable && o.Repeatable {
 			d := runsOnce(p.Pos)
 			return nil, nil, &d
@@ -104,6 +107,9 @@ type mutatingWalk struct {
 	of  *policy.Mutating
 	pos diag.Pos
 	out *mutating.Draft
+	// idle tells of a form for controllers by which nothing is changed, whatever they are.
+	// Kyverno takes a JSON patch and variables over as they are: about the fields of a Pod.
+	idle bool
 }
 
 func newMutatingWalk(p *policy.Policy, form celrule.ValidatingForm, o *api.Options, notes *diag.List) *mutatingWalk {
@@ -131,6 +137,9 @@ func newMutatingWalk(p *policy.Policy, form celrule.ValidatingForm, o *api.Optio
 func (w *mutatingWalk) lower() {
 	w.Variables()
 	w.Conditions()
+	if w.idle = w.Form.Expansion != "" && w.neverMatches(); w.idle {
+		return
+	}
 	w.names()
 	for i, m := range w.of.Mutations {
 		w.mutation(i, m)
@@ -140,6 +149,9 @@ func (w *mutatingWalk) lower() {
 			w.cannot(a.Pos, "an audit annotation, which may be an error,")
 		}
 		w.Note(a.Pos, diag.LeftOut, "a MutatingAdmissionPolicy writes no audit annotations; %s is left out", a.Name)
+	}
+	if w.idle = w.Form.Expansion != "" && len(w.Draft.Conditions)+len(w.Guard) == 0 && w.changesNothing(); w.idle {
+		return
 	}
 	w.checkVariables()
 	w.checkFailures()
@@ -166,14 +178,15 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 		if w.of.ReplacesAtomic {
 			w.cannot(m.Pos, "an apply configuration that may replace lists and maps as a whole (evaluation.useServerSideApply)")
 		}
-	} else if w.Form.Expansion != "" && slices.ContainsFunc(v.FieldsOf("JSONPatch", "path"), outsideMetadata) {
-		w.cannot(m.Pos, "a JSON patch of a Pod, which Kyverno lays over its controller as it stands,")
 	}
 	if out.Type == mutating.JSONPatch {
 		v = w.onPaths(i, m.Pos, v)
 		out.Expr = v
 	} else if v.MixesObjects() {
 		w.cannot(m.Pos, "a list of elements that are made and of others that are the object's, which the API server cannot merge,")
+	}
+	if w.putsParts(v) {
+		w.cannot(m.Pos, "a part of the object in what is written, which Kubernetes 1.37 cannot write out,")
 	}
 	if i+1 < len(w.of.Mutations) && v.MakesEmpty() {
 		w.cannot(m.Pos, "an empty map, which the API server drops before the next mutation,")
@@ -189,6 +202,39 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 		}
 	}
 	w.out.Mutations = append(w.out.Mutations, out)
+}
+
+// putsParts tells that a mutation writes a part of an object of some matched kind.
+func (w *mutatingWalk) putsParts(v cel.Value) bool {
+	v = celrule.Inlined(v, w.Draft.Variables)
+	return !w.ofEachKind(func(k matchedKind) bool {
+		shape := native.ShapeOf(k.typ)
+		c := cel.Checker{Roots: []cel.Root{{Name: "object", Shape: shape}, {Name: "oldObject", Shape: shape}}}
+		return !c.Puts(v, native.IsShape(func(t *schema.Type) bool {
+			return t.Kind == schema.Object || t.Kind == schema.List || t.Kind == schema.Map
+		}))
+	})
+}
+
+// neverMatches tells that the first match condition is false of every object.
+func (w *mutatingWalk) neverMatches() bool {
+	if w.Why != nil || len(w.Draft.Conditions) == 0 {
+		return false
+	}
+	first := w.Draft.Conditions[0].Expr.Value
+	return w.ofEachKind(func(k matchedKind) bool { return ofKind(first, k).AsBool().IsFalse() })
+}
+
+// changesNothing tells that no mutation has a patch.
+func (w *mutatingWalk) changesNothing() bool {
+	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !m.Expr.Same(cel.List()) })
+}
+
+// ofEachKind tells that something is so of each matched kind.
+func (w *mutatingWalk) ofEachKind(is func(matchedKind) bool) bool {
+	return !slices.ContainsFunc(w.Form.Constraints.Rules, func(r vap.ResourceRule) bool {
+		return slices.ContainsFunc(w.kindsOf(r), func(k matchedKind) bool { return !is(k) })
+	})
 }
 
 // onPaths is a JSON patch of those of the matched kinds that have what it patches:
@@ -210,7 +256,7 @@ func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
 			one := ofKind(inlined, k)
 			missing := k.lacks(one)
 			switch {
-			case missing == nil:
+			case missing == nil || k.errs(one):
 				having = append(having, k.name)
 				continue
 			case k.name == "" || !k.drops(one) || slices.ContainsFunc(missing, func(path string) bool { return w.readBehind(i, path) }):
@@ -225,6 +271,8 @@ func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
 	switch {
 	case lacking == nil:
 		return v
+	case having == nil && w.Form.Expansion != "":
+		return cel.List()
 	case having == nil:
 		w.cannot(at, "a JSON patch whose path "+strconv.Quote(lacked[0])+" no kind has that the policy matches,")
 		return v
@@ -244,6 +292,12 @@ func (k matchedKind) lacks(patch cel.Value) (out []string) {
 		}
 	}
 	return out
+}
+
+// errs tells of a patch that is an error for all objects of the kind, as it is in Kyverno.
+func (k matchedKind) errs(patch cel.Value) bool {
+	path, ok := patch.ReadsFirst()
+	return ok && path[0] == "object" && !hasPath(k.typ, "/"+strings.Join(path[1:], "/"))
 }
 
 // drops tells that all of a patch is added to objects of the kind, whatever they are, at paths
@@ -308,7 +362,7 @@ func ofKind(v cel.Value, k matchedKind) cel.Value {
 		return v
 	}
 	v = v.SubstitutePath([]string{"object", "kind"}, cel.String(k.name))
-	v = cel.Simplify(v.Rewrite(func(x cel.Value) cel.Value {
+	v = v.Rewrite(func(x cel.Value) cel.Value {
 		path, ok := x.Asked()
 		switch {
 		case !ok || path[0] != "object":
@@ -318,8 +372,8 @@ func ofKind(v cel.Value, k matchedKind) cel.Value {
 			return cel.True().Value
 		}
 		return x
-	}))
-	return v.Taken()
+	})
+	return cel.Simplify(cel.Simplify(v).Taken())
 }
 
 // isWritten tells of a path that every object of a type has, valid or not, since its Go type
