@@ -50,15 +50,15 @@ func (s sightings) add(more sightings, where cel.Bool) {
 	}
 }
 
-// AsksWhatExists tells of conditions on what an existence anchor looks for. In a foreach, what
-// comes to the ledger of them excuses no update.
-func AsksWhatExists(p *policy.Node) bool {
+// HasExistence tells of an existence anchor. In a foreach, what comes to the ledger of what they
+// look for excuses no update.
+func HasExistence(p *policy.Node) bool {
 	if p == nil {
 		return false
 	}
-	return slices.ContainsFunc(p.Items, AsksWhatExists) || slices.ContainsFunc(p.Fields, func(f policy.Field) bool {
+	return slices.ContainsFunc(p.Items, HasExistence) || slices.ContainsFunc(p.Fields, func(f policy.Field) bool {
 		kind, _ := anchor.Split(f.Key)
-		return kind == anchor.Existence && tracksAnchors(f.Value) || AsksWhatExists(f.Value)
+		return kind == anchor.Existence || HasExistence(f.Value)
 	})
 }
 

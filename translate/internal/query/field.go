@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -68,6 +70,9 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 	if k := read.KindOf(key.Typ()); k == schema.Bool || k == schema.Int || k == schema.IntOrString {
 		key = read.StringOf(Text(l, key)) // as it stands in the query
 	}
+	if mayBeNull(key) {
+		panic(l.Unsupported("a field whose name may be null"))
+	}
 	k, ok := read.Expr(l, key)
 	if t := read.KindOf(key.Typ()); t == schema.List || t == schema.Map || t == schema.Object || key.Form == read.SequenceForm || key.Form == read.MultiForm {
 		panic(l.Unsupported("a field whose name is a list or a map"))
@@ -126,4 +131,14 @@ func index(l *read.Lowering, j read.Operand, n int) read.Operand {
 func nullWhereFound(v read.Place) read.Operand {
 	w, c := v.Demanded()
 	return read.Choice(c, read.Choice(w.KeysFound(), read.LitOf(nil), read.Operand{Form: read.ErrorForm, Hint: "missing"}), read.TypeError("value"))
+}
+
+// mayBeNull tells of a choice of which one is null, or is where it is missing.
+func mayBeNull(j read.Operand) bool {
+	if j.Form != read.ChoiceForm {
+		return false
+	}
+	return slices.ContainsFunc([]*read.Operand{j.Then, j.Els}, func(part *read.Operand) bool {
+		return part.Form == read.LitForm && part.Lit == nil || part.Form == read.PlaceForm && !part.V.Certain() || mayBeNull(*part)
+	})
 }

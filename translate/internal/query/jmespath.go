@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
@@ -123,8 +125,21 @@ func and(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 
 // comparedTo is left == right, and the like.
 func comparedTo(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
+	if slices.ContainsFunc(e.Args[:2], func(arg *jmespath.Expr) bool { return mayFail(arg) && isProjected(arg) }) {
+		panic(l.Unsupported("a comparison of a list whose elements may be errors"))
+	}
 	a, b := eval(l, e.Args[0], cur).Softly(), eval(l, e.Args[1], cur).Softly()
 	return compare.Compare(l, compare.RelationOf(e.Comparator), a, b)
+}
+
+// isProjected tells of an expression with a projection in it.
+func isProjected(e *jmespath.Expr) bool {
+	found := false
+	jmespath.Walk(e, func(e *jmespath.Expr) bool {
+		found = found || e.Op == jmespath.Projection
+		return !found
+	})
+	return found
 }
 
 // given builds something in a context where a condition is known to hold.
@@ -200,11 +215,18 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 
 func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	if cur != nil {
+		if cur.Form == read.ChoiceForm { // of which one may be null
+			return read.InEach(l, *cur, func(j read.Operand) read.Operand { return multi(l, e, &j) })
+		}
 		if cur.Form == read.LitForm && cur.Lit == nil {
 			return read.LitOf(nil)
 		}
 		if cur.Form == read.ErrorForm {
 			return *cur
+		}
+		if cur.Form == read.SequenceForm && !cur.S.Null().IsFalse() {
+			inner := read.SequenceOf(read.PresentSequence{Sequence: cur.S})
+			return read.Choice(cel.Not(cur.S.Null()), multi(l, e, &inner), read.LitOf(nil))
 		}
 		if cur.Form == read.PlaceForm && !cur.V.Certain() { // null where it is not found
 			inner := cur.Settled()

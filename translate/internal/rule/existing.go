@@ -47,8 +47,8 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		violated.Expr = cel.And(pattern.NoError(w, now, p), pattern.NoError(w, before, p), violated.Expr)
 	}
 	if w.Rule.Validate.ForEach != nil {
-		if slices.ContainsFunc(w.Rule.Validate.ForEach, asksWhatExists) {
-			panic(l.Unsupported("a condition on what an existence anchor looks for, in a foreach that excuses existing violations,"))
+		if slices.ContainsFunc(w.Rule.Validate.ForEach, hasExistence) {
+			panic(l.Unsupported("an existence anchor, in a foreach that excuses existing violations,"))
 		}
 		violated.Expr = cel.And(failsFirstNow(w), violated.Expr)
 	}
@@ -71,8 +71,8 @@ func failsFirstNow(l *read.Lowering) cel.Bool {
 	return failsFirst(l, l.Rule.Validate.ForEach)
 }
 
-func asksWhatExists(e *policy.ForEach) bool {
-	return pattern.AsksWhatExists(e.Pattern) || pattern.AsksWhatExists(e.AnyPattern) || slices.ContainsFunc(e.ForEach, asksWhatExists)
+func hasExistence(e *policy.ForEach) bool {
+	return pattern.HasExistence(e.Pattern) || pattern.HasExistence(e.AnyPattern) || slices.ContainsFunc(e.ForEach, hasExistence)
 }
 
 func excusable(l *read.Lowering) bool {
