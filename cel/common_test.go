@@ -9,6 +9,8 @@ func TestCommon(t *testing.T) {
 	for _, tt := range []struct{ text, path, name string }{
 		{`pod.spec.a + pod.spec.?b.orValue(0)`, `pod.spec`, `spec`},
 		{`pod.?metadata.?labels.?a == pod.?metadata.?labels.?b`, `pod.?metadata.?labels`, `labels`},
+		{`size(pod.spec.?l.orValue([])) != size(pod.spec.?l.orValue([]).filter(x, x))`, `pod.spec.?l.orValue([])`, `l`},
+		{`pod.spec.?l.orValue('a') == pod.spec.?l.orValue('b')`, `pod.spec.?l`, `l`},
 		{`pod.spec.a.b == 1`, `pod.spec.a.b`, `b`},
 		{`has(pod.spec.a) && pod.spec.a == 1`, `pod.spec`, `spec`},
 		{`has(pod.spec) && pod.spec.a == 1`, `pod`, `pod`},

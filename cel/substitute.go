@@ -139,6 +139,7 @@ func (s *substitution) avoidCapture(n *node) *node {
 //
 //	pod.spec.a + pod.spec.?b.orValue(0)                    pod.spec
 //	pod.?metadata.?labels.?a == pod.?metadata.?labels.?b   pod.?metadata.?labels
+//	o.?l.orValue([]).size() == o.?l.orValue([])[0]         o.?l.orValue([])
 //
 // Whoever evaluates v evaluates the path, and errs where it is an error.
 func (v Value) Common(variable string) (path Value, name string) {
@@ -167,22 +168,25 @@ func (v Value) Common(variable string) (path Value, name string) {
 	for len(steps) > 1 {
 		last := steps[len(steps)-1]
 		if (Reading{Value: Value{last}}).In(v) {
-			return Value{last}, last.name
+			return Value{last}, Value{last}.LastField()
 		}
 		steps = steps[:len(steps)-1]
 	}
 	return Ident(variable), variable
 }
 
-// steps are the variable, and what n selects from it step by step by name, up to n; nil where n is
-// something else.
+// steps are the variable, and what n selects from it step by step by name, or has a default for, up
+// to n; nil where n is something else.
 func (n *node) steps(variable string) []*node {
 	switch n.op {
 	case opIdent:
 		if n.name == variable {
 			return []*node{n}
 		}
-	case opSelect, opOpt:
+	case opSelect, opOpt, opMember:
+		if n.op == opMember && (n.function() != FuncOrValue || !n.args[1].isEmptyList() && !n.args[1].isLiteral()) {
+			return nil
+		}
 		if s := n.args[0].steps(variable); s != nil {
 			return append(s, n)
 		}
