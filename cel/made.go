@@ -7,9 +7,10 @@ import (
 
 // What an expression makes: the Objects and JSON patches of a MutatingAdmissionPolicy.
 
-// MakesEmpty tells that v makes an empty map, or an Object without fields, anywhere.
+// MakesEmpty tells that v makes an empty map, or a part of an Object without fields, anywhere. An
+// Object without fields changes nothing.
 func (v Value) MakesEmpty() bool {
-	return v.n.some(func(n *node) bool { return (n.op == opMap || n.op == opStruct) && len(n.args) == 0 })
+	return v.n.some(func(n *node) bool { return (n.op == opMap || n.op == opStruct && n.name != "Object") && len(n.args) == 0 })
 }
 
 // FieldsOf are the values that v gives a field of a struct, wherever it makes one.

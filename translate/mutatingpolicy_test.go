@@ -168,6 +168,8 @@ func TestMutatingPolicies(t *testing.T) {
 		"a variable in two mutations":             {"variables: [{name: a, expression: object.metadata.name}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "webhook KV201"},
 		"a constant in two mutations":             {"variables: [{name: a, expression: \"'a'\"}]\n  mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": variables.a}}}`) + ", " + apply(`Object{metadata: Object.metadata{labels: {"y": variables.a}}}`) + "]", "native"},
 		"an empty map before another":             {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`) + ", " + label + "]", "webhook KV201"},
+		"an empty object before another":          {"mutations: [" + apply(`has(object.metadata.labels) ? Object{} : Object{metadata: Object.metadata{labels: {"x": "y"}}}`) + ", " + label + "]", "native"},
+		"an empty part before another":            {"mutations: [" + apply(`Object{metadata: Object.metadata{}}`) + ", " + label + "]", "webhook KV201"},
 		"errors that are ignored":                 {"failurePolicy: Ignore\n  mutations: [" + label + ", " + label + "]", "webhook KV201"},
 		"a function of Kyverno":                   {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": image("a").tag()}}}`) + "]", "webhook KV202"},
 		"the object of the request":               {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": request.object.metadata.name}}}`) + "]", "webhook KV201"},
