@@ -86,7 +86,7 @@ func newCluster(ctx context.Context, plane *controlplane.ControlPlane) (*cluster
 	if err != nil {
 		return nil, err
 	}
-	if err := plane.InstallCRDs(ctx, append(definitions, standIns("clusterpolicies.kyverno.io", "policyexceptions.kyverno.io", "validatingpolicies.policies.kyverno.io")...)...); err != nil {
+	if err := plane.InstallCRDs(ctx, append(definitions, standIns("clusterpolicies.kyverno.io", "policyexceptions.kyverno.io", "validatingpolicies.policies.kyverno.io", "mutatingpolicies.policies.kyverno.io")...)...); err != nil {
 		return nil, err
 	}
 	c.Client, err = client.New(c.config, client.Options{Scheme: scheme})
@@ -242,9 +242,9 @@ func (c *cluster) awaitReady(t *testing.T, kind, namespace, name string) {
 	switch kind {
 	case "Policy":
 		key = name + "." + namespace + ".policies.kyverno.io"
-	case "ValidatingPolicy":
+	case "ValidatingPolicy", "MutatingPolicy":
 		o.SetAPIVersion("policies.kyverno.io/v1")
-		key = name + ".validatingpolicies.policies.kyverno.io"
+		key = name + "." + strings.ToLower(strings.TrimSuffix(kind, "y")) + "ies.policies.kyverno.io"
 	}
 	o.SetKind(kind)
 	var last metav1.Condition

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -195,5 +196,49 @@ func TestMutatorsKilledAtEachStep(t *testing.T) {
 			testcluster.Soon(t, "the objects are those that are wanted", func() bool { return slices.Equal(slices.Sorted(slices.Values(shared.mutators(t))), want) })
 			end()
 		})
+	}
+}
+
+// A MutatingPolicy is a MutatingAdmissionPolicy in a cluster that serves these. What it patches
+// is patched in the kinds that have it, and other objects are made all the same.
+func TestMutatingPolicy(t *testing.T) {
+	shared.control(t, enforcing())
+	shared.apply(t, `
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: waits}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [apps], apiVersions: [v1], resources: [deployments, statefulsets, replicasets], operations: [CREATE, UPDATE]}
+    - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE, UPDATE]}
+  matchConditions: [{name: waits, expression: "object.metadata.name.startsWith('waits')"}]
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch: {expression: '[JSONPatch{op: "add", path: "/spec/minReadySeconds", value: 7}]'}
+`)
+	shared.awaitReady(t, "MutatingPolicy", "", "waits")
+	if got := shared.mutators(t); !slices.Equal(got, []string{"waits"}) {
+		t.Errorf("the objects are %q", got)
+	}
+	pod := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "i"}}}
+	labels := map[string]any{"app": "waits"}
+	for kind, spec := range map[string]map[string]any{
+		"v1/Pod":             pod,
+		"apps/v1/Deployment": {"selector": map[string]any{"matchLabels": labels}, "template": map[string]any{"metadata": map[string]any{"labels": labels}, "spec": pod}},
+	} {
+		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+		at := strings.LastIndex(kind, "/")
+		o.SetAPIVersion(kind[:at])
+		o.SetKind(kind[at+1:])
+		o.SetNamespace("default")
+		o.SetName("waits")
+		if err := shared.Create(t.Context(), o, client.DryRunAll); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "minReadySeconds")
+		if want := map[string]int64{"v1/Pod": 0, "apps/v1/Deployment": 7}[kind]; seconds != want {
+			t.Errorf("%s: %d seconds, want %d", kind, seconds, want)
+		}
 	}
 }
