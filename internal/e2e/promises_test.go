@@ -28,6 +28,7 @@ spec:
   - expression: "false"
     messageExpression: >-
       'a policy was asked, spec: ' + string(has(object.spec)) +
+      (has(object.metadata.name) ? '' : ', no name') +
       (has(object.metadata.annotations) || has(object.metadata.finalizers) ? ', empty metadata' : '') +
       (has(object.spec) && has(object.spec.volumes) || has(object.spec) && has(object.spec.nodeSelector) ? ', empty lists' : '')
 ---
@@ -67,6 +68,8 @@ func TestPromises(t *testing.T) {
 	})
 	const template = `template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}`
 	for _, c := range []struct{ field, object string }{
+		{"metadata.name", `{apiVersion: v1, kind: ConfigMap}`},
+		{"metadata.name", `{apiVersion: promises.example/v1, kind: Gizmo}`},
 		{"spec.containers", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {}}`},
 		{"spec.containers[0].image", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c}]}}`},
 		{"spec.containers[0].name", `{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{image: i}]}}`},
@@ -99,11 +102,13 @@ func TestPromises(t *testing.T) {
 	for _, object := range []string{
 		`{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: np}}`,
 		`{apiVersion: v1, kind: LimitRange, metadata: {name: l}}`,
+		`{apiVersion: v1, kind: LimitRange, metadata: {generateName: l-}}`,
+		`{apiVersion: promises.example/v1, kind: Gizmo, metadata: {generateName: g-}, spec: {}}`,
 		`{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}}`,
 		`{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {}, finalizers: []}, spec: {containers: [{name: c, image: i}], automountServiceAccountToken: false, volumes: [], nodeSelector: {}}}`,
 	} {
 		if err := created(t, object); err == nil || !strings.HasSuffix(err.Error(), asked+", spec: true") {
-			t.Errorf("%s has no spec, or what is empty: %v", object, err)
+			t.Errorf("%s has no spec, no name or what is empty: %v", object, err)
 		}
 	}
 }

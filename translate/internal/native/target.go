@@ -74,6 +74,13 @@ func (t Target) HasMetadata() bool {
 	return t.Type != nil && t.Type.Fields["metadata"] != nil
 }
 
+// HasName tells that each object has a name when it is validated: what is stored. The API
+// server makes it of a generateName before. Reviews are answered, and stored nowhere.
+func (t Target) HasName() bool {
+	return slices.Contains([]string{"", "ephemeralcontainers", "status"}, t.Subresource) && !t.IsAnyResource() &&
+		!slices.Contains([]string{"*", "authentication.k8s.io", "authorization.k8s.io"}, t.GVK.Group)
+}
+
 // IsAnyResource tells that the target is every resource.
 func (t Target) IsAnyResource() bool { return t.Resource == "*" || t.Resource == "*/*" }
 

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -194,7 +195,11 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 		out.Fields = fields
 	}
 	if t.HasMetadata() {
-		out.Fields["metadata"] = required("metadata", ObjectMeta(l))
+		meta := ObjectMeta(l)
+		if !l.OfTemplate && t.HasName() {
+			meta = named(meta)
+		}
+		out.Fields["metadata"] = required("metadata", meta)
 		out.Fields["metadata"].Required = !l.OfTemplate
 	}
 	out.Fields["apiVersion"] = required("apiVersion", StringType())
@@ -219,8 +224,18 @@ func RefuseMetadata(l *Lowering, p *policy.Node) {
 	}
 }
 
-// ObjectMeta is ObjectMeta with the name, which every object has when policies see it.
+// ObjectMeta is the metadata of an object, or of a template.
 func ObjectMeta(l *Lowering) *schema.Type { return l.Opts.Schemas.ObjectMeta() }
+
+// named is metadata with a name.
+func named(meta *schema.Type) *schema.Type {
+	out := *meta
+	out.Fields = maps.Clone(meta.Fields)
+	name := *meta.Fields["name"]
+	name.Required = true
+	out.Fields["name"] = &name
+	return &out
+}
 
 // IsStructural tells of the fields that are structs in Go wherever a schema requires them.
 func IsStructural(name string) bool {
