@@ -170,6 +170,10 @@ func TestMutatingPolicies(t *testing.T) {
 		"an empty map before another":             {"mutations: [" + patch(`[JSONPatch{op: "add", path: "/metadata/annotations", value: {}}]`) + ", " + label + "]", "webhook KV201"},
 		"an empty object before another":          {"mutations: [" + apply(`has(object.metadata.labels) ? Object{} : Object{metadata: Object.metadata{labels: {"x": "y"}}}`) + ", " + label + "]", "native"},
 		"an empty part before another":            {"mutations: [" + apply(`Object{metadata: Object.metadata{}}`) + ", " + label + "]", "webhook KV201"},
+		"an annotation that may be an error":      {"auditAnnotations: [{key: a, valueExpression: string(object.metadata.labels.app)}]\n  mutations: [" + label + "]", "native KV310"},
+		"one that is an error":                    {"auditAnnotations: [{key: a, valueExpression: string(object.metadata.labels.nope)}]\n  mutations: [" + label + "]", "native KV310"},
+		"one of what is written":                  {"auditAnnotations: [{key: a, valueExpression: string(object.metadata.labels.x)}, {key: b, valueExpression: '\"b\"'}]\n  mutations: [" + label + "]", "native KV310"},
+		"one that may be null":                    {"auditAnnotations: [{key: a, valueExpression: object.metadata.labels.app}]\n  mutations: [" + label + "]", "webhook KV201"},
 		"errors that are ignored":                 {"failurePolicy: Ignore\n  mutations: [" + label + ", " + label + "]", "webhook KV201"},
 		"a function of Kyverno":                   {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": image("a").tag()}}}`) + "]", "webhook KV202"},
 		"the object of the request":               {"mutations: [" + apply(`Object{metadata: Object.metadata{labels: {"x": request.object.metadata.name}}}`) + "]", "webhook KV201"},
@@ -194,6 +198,37 @@ func TestMutatingPolicies(t *testing.T) {
 		if strings.HasPrefix(got, "native") {
 			bothMutate(t, name, p.result, nil, podRequest)
 			bothMutate(t, name, p.result, nil, deploymentRequest)
+		}
+	}
+}
+
+// A policy of a namespace is about what is in it, and about its Namespace, which has its name in
+// a label.
+func TestNamespacedMutatingPolicy(t *testing.T) {
+	t.Parallel()
+	const head = `apiVersion: policies.kyverno.io/v1
+kind: NamespacedMutatingPolicy
+metadata: {name: p, namespace: default}
+spec:
+  mutations: [{patchType: ApplyConfiguration, applyConfiguration: {expression: 'Object{metadata: Object.metadata{annotations: {"x": "y"}}}'}}]
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [RESOURCES], operations: [CREATE, UPDATE]}]}
+`
+	const namespace = `
+operation: CREATE
+name: default
+namespace: default
+kind: {group: "", version: v1, kind: Namespace}
+resource: {group: "", version: v1, resource: namespaces}
+userInfo: {username: u}
+object: {apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {kubernetes.io/metadata.name: default}}}
+`
+	for resources, want := range map[string]string{"pods": "native", "namespaces": "native", "pods, namespaces": "native", "'*'": "webhook KV201"} {
+		p := translateText(t, strings.Replace(head, "RESOURCES", resources, 1), setting{release: 36, mutations: true, namespaces: map[string]map[string]string{"default": {"kubernetes.io/metadata.name": "default"}}})
+		if got := p.targets(); got != want {
+			t.Errorf("%s: %s, want %s: %v", resources, got, want, p.result.Diagnostics)
+		} else if want == "native" {
+			bothMutate(t, resources, p.result, nil, namespace)
+			bothMutate(t, resources, p.result, nil, strings.ReplaceAll(namespace, "default", "other"))
 		}
 	}
 }

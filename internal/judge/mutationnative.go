@@ -85,7 +85,7 @@ func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Chan
 	read.Admission = maps.Clone(request.Admission)
 	for _, field := range []string{"object", "oldObject"} {
 		if object, ok := read.Admission[field].(map[string]any); ok {
-			if decoded, err := apiserver.Decoded(withoutOwnNamespace(object)); err == nil {
+			if decoded, err := apiserver.Decoded(asNamespace(object)); err == nil {
 				read.Admission[field] = decoded
 			}
 		}
@@ -149,15 +149,21 @@ func (c *Changer) native(ctx context.Context, r *interp.Request, out *Changed) (
 	return object, err
 }
 
-// withoutOwnNamespace is a Namespace that is in no namespace, as an API server reads it.
-func withoutOwnNamespace(object map[string]any) map[string]any {
+// asNamespace is a Namespace as an API server reads it: in no namespace, and with its name in a
+// label. Other objects are as they are.
+func asNamespace(object map[string]any) map[string]any {
 	meta, _ := object["metadata"].(map[string]any)
-	if object["kind"] != "Namespace" || meta["namespace"] == nil {
+	if object["kind"] != "Namespace" || object["apiVersion"] != "v1" || meta == nil {
 		return object
 	}
 	object, meta = maps.Clone(object), maps.Clone(meta)
 	delete(meta, "namespace")
-	object["metadata"] = meta
+	labels, _ := meta["labels"].(map[string]any)
+	if labels = maps.Clone(labels); labels == nil {
+		labels = map[string]any{}
+	}
+	labels["kubernetes.io/metadata.name"] = meta["name"]
+	meta["labels"], object["metadata"] = labels, meta
 	return object
 }
 

@@ -39,11 +39,13 @@ func mutatingDrafts(p *policy.Policy, o *api.Options) (drafts []*mutating.Draft,
 	}
 	for _, form := range celrule.FormsOf(p.Mutating.Autogen, matched) {
 		if p.Namespaced() {
-			if matchesNamespaces(form.Constraints.Rules) {
-				d := diag.Warnf(p.Pos, diag.NoExpression, "a %s that matches its own Namespace, which no rule of a namespace reaches natively; the webhook will run this policy", p.Kind)
+			form.Constraints.Rules = withinNamespaces(form.Constraints.Rules)
+			if slices.ContainsFunc(form.Constraints.Rules, func(r vap.ResourceRule) bool {
+				return r.Scope == "Namespaced" && matchesNamespaces([]vap.ResourceRule{r})
+			}) {
+				d := diag.Warnf(p.Pos, diag.NoExpression, "a %s that matches its own Namespace by a wildcard, which no rule of a namespace reaches natively; the webhook will run this policy", p.Kind)
 				return nil, nil, &d
 			}
-			form.Constraints.Rules = celrule.WithinNamespaces(form.Constraints.Rules)
 		}
 		if len(form.Constraints.Rules) == 0 {
 			continue
@@ -66,6 +68,23 @@ func mutatingDrafts(p *policy.Policy, o *api.Options) (drafts []*mutating.Draft,
 		drafts = append(drafts, w.out)
 	}
 	return drafts, notes, nil
+}
+
+// withinNamespaces are rules for what is in namespaces, and for Namespaces: a selector of the
+// namespace asks these for their own labels.
+func withinNamespaces(rules []vap.ResourceRule) (out []vap.ResourceRule) {
+	for _, r := range rules {
+		if slices.Contains(r.Groups, "") && slices.Contains(r.Resources, "namespaces") {
+			own := r
+			own.Groups, own.Resources = []string{""}, []string{"namespaces"}
+			out = append(out, own)
+			if r.Resources = slices.DeleteFunc(slices.Clone(r.Resources), func(name string) bool { return name == "namespaces" }); len(r.Resources) == 0 {
+				continue
+			}
+		}
+		out = append(out, celrule.WithinNamespaces([]vap.ResourceRule{r})...)
+	}
+	return out
 }
 
 // noMutations is why nothing of a policy that mutates is native on the release.
@@ -144,12 +163,7 @@ func (w *mutatingWalk) lower() {
 	for i, m := range w.of.Mutations {
 		w.mutation(i, m)
 	}
-	for _, a := range w.of.AuditAnnotations {
-		if v, why := celrule.ReadCEL(a.Expression, a.Pos, w.Opts.Release); why != nil || !celrule.Harmless(v) {
-			w.cannot(a.Pos, "an audit annotation, which may be an error,")
-		}
-		w.Note(a.Pos, diag.LeftOut, "a MutatingAdmissionPolicy writes no audit annotations; %s is left out", a.Name)
-	}
+	w.audits()
 	if w.idle = w.Form.Expansion != "" && len(w.Draft.Conditions)+len(w.Guard) == 0 && w.changesNothing(); w.idle {
 		return
 	}
@@ -160,29 +174,50 @@ func (w *mutatingWalk) lower() {
 	}
 }
 
+// audits are the audit annotations. They are written nowhere, but an error of one is an error
+// of the policy:
+//
+//	auditAnnotations: [{key: n, valueExpression: string(object.data.n)}]
+//	mutations: [..., {jsonPatch: {expression: "[string(object.data.n)].size() == 1 ? [] : [JSONPatch{op: 'test', path: ''}]"}}]
+func (w *mutatingWalk) audits() {
+	var texts []cel.Value
+	for _, a := range w.of.AuditAnnotations {
+		w.Note(a.Pos, diag.LeftOut, "a MutatingAdmissionPolicy writes no audit annotations; %s is left out", a.Name)
+		v, why := celrule.Portable(w.Read(a.Expression, a.Pos), a.Pos, w.Draft.Variables, w.Opts, w.Rewrites())
+		switch {
+		case why != nil:
+			w.Refuse(why)
+		case celrule.Harmless(v):
+		case !v.MakesText(): // null would be an error, too
+			w.cannot(a.Pos, "an audit annotation, which may be an error,")
+		default:
+			texts = append(texts, v)
+		}
+	}
+	if len(texts) > 0 {
+		nothing := cel.Struct("JSONPatch", cel.StructField{Name: "op", Value: cel.String("test")}, cel.StructField{Name: "path", Value: cel.String("")})
+		asked := cel.List(texts...).Size().Eq(cel.Int(int64(len(texts))))
+		w.patch(w.of.AuditAnnotations[0].Pos, mutating.JSONPatch, cel.Cond(asked, cel.List(), cel.List(nothing)))
+	}
+}
+
 // cannot refuses a construct.
 func (w *mutatingWalk) cannot(at diag.Pos, what string) {
 	d := diag.Warnf(at, diag.NoExpression, "%s has no native form; the webhook will run this policy", what)
 	w.Refuse(&d)
 }
 
-// mutation is one mutation. What no match condition can ask is asked here.
+// mutation is one mutation.
 func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
-	out := mutating.Mutation{Pos: m.Pos, Type: mutating.PatchType(m.PatchType)}
 	v, why := celrule.Portable(w.Read(m.Expression, m.Pos), m.Pos, w.Draft.Variables, w.Opts, w.Rewrites())
 	w.Refuse(why)
-	out.Expr = v
-	nothing := cel.List()
-	if out.Type == mutating.ApplyConfiguration {
-		nothing = cel.Struct("Object")
-		if w.of.ReplacesAtomic {
-			w.cannot(m.Pos, "an apply configuration that may replace lists and maps as a whole (evaluation.useServerSideApply)")
-		}
-	}
-	if out.Type == mutating.JSONPatch {
+	kind := mutating.PatchType(m.PatchType)
+	switch {
+	case kind == mutating.JSONPatch:
 		v = w.onPaths(i, m.Pos, v)
-		out.Expr = v
-	} else if v.MixesObjects() {
+	case w.of.ReplacesAtomic:
+		w.cannot(m.Pos, "an apply configuration that may replace lists and maps as a whole (evaluation.useServerSideApply)")
+	case v.MixesObjects():
 		w.cannot(m.Pos, "a list of elements that are made and of others that are the object's, which the API server cannot merge,")
 	}
 	if w.putsParts(v) {
@@ -194,14 +229,23 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 	if native.Mentions(v, "namespaceObject") && w.matchesNamespaces() {
 		w.cannot(m.Pos, "the namespace of a Namespace, which in Kyverno is itself,")
 	}
-	if len(w.Guard) > 0 {
-		if guard := cel.And(w.Guard...); i > 0 && native.Mentions(guard.Value, "object") {
-			w.cannot(m.Pos, "a match condition on the namespace and on the object, in front of several mutations,")
-		} else {
-			out.Expr = cel.Cond(guard, v, nothing)
-		}
+	w.patch(m.Pos, kind, v)
+}
+
+// patch adds a mutation, which asks what no match condition can ask.
+func (w *mutatingWalk) patch(at diag.Pos, kind mutating.PatchType, v cel.Value) {
+	nothing := cel.List()
+	if kind == mutating.ApplyConfiguration {
+		nothing = cel.Struct("Object")
 	}
-	w.out.Mutations = append(w.out.Mutations, out)
+	if len(w.Guard) > 0 {
+		guard := cel.And(w.Guard...)
+		if len(w.out.Mutations) > 0 && native.Mentions(guard.Value, "object") {
+			w.cannot(at, "a match condition on the namespace and on the object, in front of several mutations,")
+		}
+		v = cel.Cond(guard, v, nothing)
+	}
+	w.out.Mutations = append(w.out.Mutations, mutating.Mutation{Pos: at, Type: kind, Expr: v})
 }
 
 // putsParts tells that a mutation writes a part of an object of some matched kind.
