@@ -13,5 +13,6 @@
 //
 // Start at rules.go; mergepatch.go reads a merge and mergeapply.go and patchops.go write
 // it, jsonpatch.go is patchesJson6902, loop.go foreach, repeatable.go whether a policy
-// may run twice.
+// may run twice. policywalk.go is a MutatingPolicy, and policykinds.go what is known of it for
+// each kind that it matches.
 package mutate

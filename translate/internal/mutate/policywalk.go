@@ -3,7 +3,6 @@ package mutate
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -16,7 +15,6 @@ import (
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
-	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -273,188 +271,6 @@ func (w *mutatingWalk) neverMatches() bool {
 func (w *mutatingWalk) changesNothing() bool {
 	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !m.Expr.Same(cel.List()) })
 }
-
-// ofEachKind tells that something is so of each matched kind.
-func (w *mutatingWalk) ofEachKind(is func(matchedKind) bool) bool {
-	return !slices.ContainsFunc(w.Form.Constraints.Rules, func(r vap.ResourceRule) bool {
-		return slices.ContainsFunc(w.kindsOf(r), func(k matchedKind) bool { return !is(k) })
-	})
-}
-
-// onPaths is a JSON patch of those of the matched kinds that have what it patches:
-//
-//	[JSONPatch{op: "add", path: "/spec/nodeSelector", …}]
-//	object.kind in ["Deployment"] ? [] : [JSONPatch{op: "add", path: "/spec/nodeSelector", …}]
-//
-// The API server refuses a patch of a path that a kind does not have, and drops what a webhook
-// adds there. What is asked of a field that the kind does not have, or of its name, is known of
-// each kind.
-func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
-	if !slices.ContainsFunc(v.FieldsOf("JSONPatch", "path"), outsideMetadata) {
-		return v
-	}
-	inlined := celrule.Inlined(v, w.Draft.Variables)
-	var having, lacking, lacked []string
-	for _, r := range w.Form.Constraints.Rules {
-		for _, k := range w.kindsOf(r) {
-			one := ofKind(inlined, k)
-			missing := k.lacks(one)
-			switch {
-			case missing == nil || k.errs(one):
-				having = append(having, k.name)
-				continue
-			case k.name == "" || !k.drops(one) || slices.ContainsFunc(missing, func(path string) bool { return w.readBehind(i, path) }):
-				w.cannot(at, "a JSON patch whose path "+strconv.Quote(missing[0])+" not all kinds have that the policy matches,")
-				return v
-			}
-			lacking, lacked = append(lacking, k.name), append(lacked, missing...)
-		}
-	}
-	slices.Sort(lacking)
-	lacking = slices.Compact(lacking)
-	switch {
-	case lacking == nil:
-		return v
-	case having == nil && w.Form.Expansion != "":
-		return cel.List()
-	case having == nil:
-		w.cannot(at, "a JSON patch whose path "+strconv.Quote(lacked[0])+" no kind has that the policy matches,")
-		return v
-	case slices.ContainsFunc(lacking, func(name string) bool { return slices.Contains(having, name) }):
-		w.cannot(at, "a JSON patch of one of two kinds of the same name,")
-		return v
-	}
-	w.Note(at, diag.LeftOut, "%s: there is no %s, so nothing is added; the API server drops what Kyverno adds", strings.Join(lacking, ", "), lacked[0])
-	return cel.Cond(cel.Ident("object").Field("kind").In(cel.Strings(lacking...)), cel.List(), v)
-}
-
-// lacks are the paths of a patch that the kind does not have.
-func (k matchedKind) lacks(patch cel.Value) (out []string) {
-	for _, path := range patch.FieldsOf("JSONPatch", "path") {
-		if outsideMetadata(path) && !hasPath(k.typ, path.Prefix()) {
-			out = append(out, path.Prefix())
-		}
-	}
-	return out
-}
-
-// errs tells of a patch that is an error for all objects of the kind, as it is in Kyverno.
-func (k matchedKind) errs(patch cel.Value) bool {
-	path, ok := patch.ReadsFirst()
-	return ok && path[0] == "object" && !hasPath(k.typ, "/"+strings.Join(path[1:], "/"))
-}
-
-// drops tells that all of a patch is added to objects of the kind, whatever they are, at paths
-// that the kind does not have.
-func (k matchedKind) drops(patch cel.Value) bool {
-	for _, path := range patch.FieldsOf("JSONPatch", "path") {
-		steps := strings.Split(path.Prefix(), "/")
-		if !path.IsText() || hasPath(k.typ, path.Prefix()) || !isWritten(k.typ, steps[1:len(steps)-1]) {
-			return false
-		}
-	}
-	return celrule.Harmless(patch) && !slices.ContainsFunc(patch.FieldsOf("JSONPatch", "op"), func(op cel.Value) bool { return !op.Same(cel.String("add")) })
-}
-
-// readBehind tells that a mutation behind the i-th one may read a path of the object, in which
-// Kyverno finds what the i-th has added.
-func (w *mutatingWalk) readBehind(i int, path string) bool {
-	steps := strings.Split(path, "/")[1:]
-	composed := map[string]cel.Value{}
-	for _, v := range w.Draft.Variables {
-		composed[v.Name] = v.Expr
-	}
-	return slices.ContainsFunc(w.of.Mutations[i+1:], func(m policy.Mutation) bool {
-		if mutating.PatchType(m.PatchType) != mutating.JSONPatch {
-			return true
-		}
-		read := w.Read(m.Expression, m.Pos).Decides(map[string][]string{"object": {}}, composed)
-		return slices.ContainsFunc(read, func(of []string) bool {
-			n := min(len(of), len(steps))
-			return slices.Equal(of[:n], steps[:n])
-		})
-	})
-}
-
-// A matchedKind is a kind that a rule is about.
-type matchedKind struct {
-	name string // "" where it is not known
-	typ  *schema.Type
-}
-
-// kindsOf are what a rule is about.
-func (w *mutatingWalk) kindsOf(r vap.ResourceRule) (out []matchedKind) {
-	for _, group := range r.Groups {
-		for _, version := range r.Versions {
-			for _, resource := range r.Resources {
-				known, ok := w.Opts.Schemas.ByResource(group, version, resource)
-				switch {
-				case ok && !known.Guessed && known.Project == nil:
-					out = append(out, matchedKind{known.Kind, w.Opts.Schemas.Type(known.GVK)})
-				case slices.Contains([]string{group, version}, "*") || strings.ContainsAny(resource, "*/"):
-					out = append(out, matchedKind{"", &schema.Type{Kind: schema.Object}}) // any kind
-				}
-			}
-		}
-	}
-	return out
-}
-
-// ofKind is an expression of which is known what kind the object has.
-func ofKind(v cel.Value, k matchedKind) cel.Value {
-	if k.name == "" || k.typ == nil {
-		return v
-	}
-	v = v.SubstitutePath([]string{"object", "kind"}, cel.String(k.name))
-	v = v.Rewrite(func(x cel.Value) cel.Value {
-		path, ok := x.Asked()
-		switch {
-		case !ok || path[0] != "object":
-		case !hasPath(k.typ, "/"+strings.Join(path[1:], "/")):
-			return cel.False().Value
-		case isWritten(k.typ, path[1:]):
-			return cel.True().Value
-		}
-		return x
-	})
-	return cel.Simplify(cel.Simplify(v).Taken())
-}
-
-// isWritten tells of a path that every object of a type has, valid or not, since its Go type
-// writes it.
-func isWritten(t *schema.Type, path []string) bool {
-	for _, name := range path {
-		if t == nil || t.Kind != schema.Object || t.Fields[name] == nil || !t.Fields[name].Required || !read.IsStructural(name) {
-			return false
-		}
-		t = t.Fields[name].Type
-	}
-	return true
-}
-
-// hasPath tells that values of a type may have something at a path, of which a part may be
-// all that is known.
-func hasPath(t *schema.Type, path string) bool {
-	steps := strings.Split(path, "/")
-	for i, step := range steps[1:] {
-		switch {
-		case t == nil || t.Kind == schema.Any || step == "" && i+2 == len(steps): // what follows is made at run time
-			return true
-		case t.Kind == schema.Object:
-			f, ok := t.Fields[step]
-			if !ok {
-				return t.Open
-			}
-			t = f.Type
-		default:
-			t = t.Elem
-		}
-	}
-	return true
-}
-
-// outsideMetadata tells of the path of a patch that is not known to be in the metadata.
-func outsideMetadata(path cel.Value) bool { return !strings.HasPrefix(path.Prefix(), "/metadata/") }
 
 // matchesNamespaces tells that Namespaces are among what the form is about.
 func (w *mutatingWalk) matchesNamespaces() bool { return matchesNamespaces(w.Form.Constraints.Rules) }
