@@ -18,6 +18,7 @@ import (
 //	!(o.n > 1)                                     o.n <= 1
 //	o.?type.orValue('long text') == 'long text'    !has(o.type) || o.type == 'long text'
 //	[o.l].exists(l, l.exists(x, ...))              o.l.exists(x, ...)
+//	o.?n.hasValue() ? o.n : 1                      o.?n.orValue(1)
 //
 // The two are the same for any o, also for one with other values on the way.
 func (v Value) Short() Value {
@@ -35,6 +36,8 @@ func (v Value) Short() Value {
 			return Value{presence{opOr, Equals, MacroAll}.short(v.n)}
 		case opBinary:
 			return Value{v.n.withoutDefault()}
+		case opCond:
+			return Value{v.n.withDefault()}
 		case opMacro:
 			return Value{v.n.withoutName()}
 		}
@@ -50,6 +53,19 @@ func (n *node) withoutName() *node {
 	named, body := Value{n.args[0].args[0]}, Bool{Value{n.args[1]}}
 	if x := n.vars[0]; body.Count(x) == 1 && body.Boolean() && (Reading{Value: Ident(x)}).In(body.Value) {
 		return body.Substitute(x, named).n
+	}
+	return n
+}
+
+// withDefault reads what n asks for and reads, or a literal in its place.
+func (n *node) withDefault() *node {
+	asked, read, other := n.args[0], n.args[1], n.args[2]
+	switch {
+	case !other.isLiteral():
+	case asked.function() == FuncHasValue && equal(asked.args[0].selected().n, read):
+		return Value{asked.args[0]}.OrValue(Value{other}).n
+	case asked.op == opHas && asked.args[0].isSelection() && equal(Value{asked.args[0]}.Field(asked.name).n, read):
+		return Value{asked.args[0]}.Opt(asked.name).OrValue(Value{other}).n
 	}
 	return n
 }

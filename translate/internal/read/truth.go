@@ -55,8 +55,14 @@ func Truthy(l *Lowering, j Operand) cel.Bool {
 			case schema.Bool:
 				return IsTrue(x, t)
 			case schema.String:
+				if IsQuantityType(t) { // which is never empty
+					return cel.True()
+				}
 				return x.Ne(cel.String(""))
 			case schema.List, schema.Map:
+				if t.Filled {
+					return cel.True()
+				}
 				return x.Size().Compare(cel.Greater, cel.Int(0))
 			case schema.Int, schema.Number:
 				return cel.True()
