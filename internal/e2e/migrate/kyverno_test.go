@@ -18,8 +18,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/standin"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/registration"
 	"github.com/kvap/kvap/webhook/world"
@@ -42,8 +45,11 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	k = &kyverno{cluster: c, known: map[string]*policy.Policy{}}
-	var err error
-	if k.world, err = world.New(c.Config, world.Options{Registries: []string{"*"}, LocalRegistries: true}); err != nil {
+	builtin, err := schema.Builtin(cel.Latest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k.world, err = world.New(c.Config, world.Options{Registries: []string{"*"}, LocalRegistries: true, Formats: judge.Formats(builtin)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.world.Run(ctx); err != nil {
