@@ -1,16 +1,15 @@
 package cel
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // What an expression makes: the Objects and JSON patches of a MutatingAdmissionPolicy.
 
 // MakesEmpty tells that v makes an empty map, or a part of an Object without fields, anywhere. An
 // Object without fields changes nothing.
 func (v Value) MakesEmpty() bool {
-	return v.n.some(func(n *node) bool { return (n.op == opMap || n.op == opStruct && n.name != "Object") && len(n.args) == 0 })
+	return v.n.some(func(n *node) bool {
+		return (n.op == opMap || n.op == opStruct && n.name != "Object") && len(n.args) == 0
+	})
 }
 
 // FieldsOf are the values that v gives a field of a struct, wherever it makes one.
@@ -20,6 +19,21 @@ func (v Value) FieldsOf(name, field string) (out []Value) {
 			if v.n.op == opStruct && v.n.name == name && f == field {
 				out = append(out, Value{v.n.args[i]})
 			}
+		}
+		return true
+	})
+	return out
+}
+
+// Structs are the fields of each struct of a name that v makes.
+func (v Value) Structs(name string) (out []map[string]Value) {
+	v.Walk(func(v Value) bool {
+		if v.n.op == opStruct && v.n.name == name {
+			fields := map[string]Value{}
+			for i, f := range v.n.vars {
+				fields[f] = Value{v.n.args[i]}
+			}
+			out = append(out, fields)
 		}
 		return true
 	})
@@ -184,80 +198,82 @@ func escaped(key string) string {
 // makesStruct tells that a struct is made in n.
 func makesStruct(n *node) bool { return n.some(func(n *node) bool { return n.op == opStruct }) }
 
-// Puts tells that v puts into what it makes a part of a variable that Kubernetes 1.37 cannot write:
-// of a Go struct, where a match condition was asked before. These are maps, lists and structs as the value
-// of a JSON patch, and elements of a list, gone through by a macro, elsewhere. Collection tells of
-// the shapes of such parts.
-//
-//	JSONPatch{op: 'add', path: '/spec/volumes', value: object.spec.volumes}
-//	Object.spec{volumes: object.spec.volumes.filter(v, v.name != 'a')}
-func (c Checker) Puts(v Value, collection func(Shape) bool) bool {
-	w := putter{collection: collection}
-	for _, r := range c.Roots {
-		w.bound = append(w.bound, binding[typed]{r.Name, typed{r.Shape, "."}})
+// A Making is how a value is made.
+type Making int
+
+// The makings.
+const (
+	Unmade     Making = iota
+	MadeMap           // of names and parts: a map or a struct
+	MadeList          // of parts
+	MadeChoice        // one of two parts
+	MadeEach          // a list of a part for each element of another one
+)
+
+// Made is how v is made, and of what. A name that is not known is empty.
+func (v Value) Made() (how Making, names []string, parts []Value) {
+	n := v.n.plain()
+	of := func(nodes ...*node) (out []Value) {
+		for _, a := range nodes {
+			out = append(out, Value{a})
+		}
+		return out
 	}
-	return w.puts(v.n)
-}
-
-type putter struct {
-	checked
-	collection func(Shape) bool
-}
-
-// puts looks for structs that are made in n.
-func (p putter) puts(n *node) bool {
-	for i, a := range n.args {
-		at := p
-		if n.binds(i) {
-			at.bound = p.bound.in(n, typed{}, p.typeOf(n.args[0]).elem())
-		}
-		put := false
-		if n.op == opStruct && n.name == "JSONPatch" {
-			put = at.holds(a)
-		} else if n.op == opStruct {
-			put = at.elements(a)
-		}
-		if put || at.puts(a) {
-			return true
-		}
-	}
-	return false
-}
-
-// holds tells that a part is, or is in, the value of n.
-func (p putter) holds(n *node) bool {
 	switch {
-	case n.op == opList || n.op == opMap || n.op == opMaybe:
-		return slices.ContainsFunc(n.args, p.holds)
-	case n.op == opCond:
-		return p.holds(n.args[1]) || p.holds(n.args[2])
-	case n.op == opCall && n.function() == FuncDyn:
-		return p.holds(n.args[0])
-	case n.function() == FuncOrValue:
-		return p.isPart(p.typeOf(n)) || p.holds(n.args[1])
-	case n.op == opMacro || n.operator() == Plus:
-		return p.elements(n)
-	}
-	return p.isPart(p.typeOf(n))
-}
-
-// elements tells that parts are elements of a list that n makes.
-func (p putter) elements(n *node) bool {
-	switch {
+	case n.op == opStruct:
+		return MadeMap, n.vars, of(n.args...)
+	case n.op == opMap:
+		for i := 0; i+1 < len(n.args); i += 2 {
+			name, _ := n.args[i].lit.(string)
+			names, parts = append(names, name), append(parts, Value{n.args[i+1]})
+		}
+		return MadeMap, names, parts
 	case n.op == opList:
-		return slices.ContainsFunc(n.args, p.holds)
+		return MadeList, nil, of(n.args...)
 	case n.op == opCond:
-		return p.elements(n.args[1]) || p.elements(n.args[2])
-	case n.operator() == Plus:
-		return slices.ContainsFunc(n.args, func(a *node) bool { return p.isPart(p.typeOf(a).elem()) || p.elements(a) })
-	case n.macro() == MacroFilter:
-		return p.isPart(p.typeOf(n.args[0]).elem()) || p.elements(n.args[0])
-	case n.op == opMacro && n.macro() == MacroMap:
-		at := p
-		at.bound = p.bound.in(n, typed{}, p.typeOf(n.args[0]).elem())
-		return at.holds(n.args[len(n.args)-1])
+		return MadeChoice, nil, of(n.args[1], n.args[2])
+	case n.macro() == MacroMap || n.macro() == MacroTransformList:
+		return MadeEach, nil, of(n.args[len(n.args)-1])
 	}
-	return false
+	return Unmade, nil, nil
 }
 
-func (p putter) isPart(t typed) bool { return t.shape != nil && p.collection(t.shape) }
+// AnyStep is a step of a path that is made at run time.
+const AnyStep = "*"
+
+// Pointer are the steps of a JSON pointer that v, a text, is, with AnyStep for numbers and
+// for keys that are escaped; false where it may have other steps.
+func (v Value) Pointer() (steps []string, ok bool) {
+	text, ok := v.n.pointer()
+	if !ok || !strings.HasPrefix(text, "/") {
+		return nil, false
+	}
+	steps = strings.Split(text[1:], "/")
+	for i, step := range steps {
+		if step == madeStep {
+			steps[i] = AnyStep
+		} else if strings.Contains(step, madeStep) {
+			return nil, false
+		} else {
+			steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		}
+	}
+	return steps, true
+}
+
+// madeStep is no character of a field.
+const madeStep = "\x00"
+
+func (n *node) pointer() (text string, ok bool) {
+	switch {
+	case n.op == opString:
+		return n.lit.(string), true
+	case n.operator() == Plus:
+		a, ok := n.args[0].pointer()
+		b, ok2 := n.args[1].pointer()
+		return a + b, ok && ok2
+	case n.function() == FuncString, n.op == opMember && n.name == "escapeKey", n.op == opCall && n.name == "jsonpatch.escapeKey":
+		return madeStep, true
+	}
+	return "", false
+}

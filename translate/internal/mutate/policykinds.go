@@ -33,19 +33,22 @@ func (w *mutatingWalk) ofEachKind(is func(matchedKind) bool) bool {
 // adds there. What is asked of a field that the kind does not have, or of its name, is known of
 // each kind.
 func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
-	if !slices.ContainsFunc(v.FieldsOf("JSONPatch", "path"), outsideMetadata) {
+	inlined := celrule.Inlined(v, w.Draft.Variables)
+	if len(inlined.Structs("JSONPatch")) == 0 {
 		return v
 	}
-	inlined := celrule.Inlined(v, w.Draft.Variables)
 	var having, lacking, lacked []string
 	for _, r := range w.Form.Constraints.Rules {
 		for _, k := range w.kindsOf(r) {
 			one := ofKind(inlined, k)
-			missing := k.lacks(one)
+			missing, unfit := k.lacks(one)
 			switch {
-			case missing == nil || k.errs(one):
+			case k.errs(one) || missing == nil && unfit == "":
 				having = append(having, k.name)
 				continue
+			case unfit != "":
+				w.cannot(at, "a JSON patch whose "+unfit)
+				return v
 			case k.name == "" || !k.drops(one) || slices.ContainsFunc(missing, func(path string) bool { return w.readBehind(i, path) }):
 				w.cannot(at, "a JSON patch whose path "+strconv.Quote(missing[0])+" not all kinds have that the policy matches,")
 				return v
@@ -59,7 +62,7 @@ func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
 	case lacking == nil:
 		return v
 	case having == nil && w.Form.Expansion != "":
-		return cel.List()
+		return noPatch()
 	case having == nil:
 		w.cannot(at, "a JSON patch whose path "+strconv.Quote(lacked[0])+" no kind has that the policy matches,")
 		return v
@@ -71,14 +74,35 @@ func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
 	return cel.Cond(cel.Ident("object").Field("kind").In(cel.Strings(lacking...)), cel.List(), v)
 }
 
-// lacks are the paths of a patch that the kind does not have.
-func (k matchedKind) lacks(patch cel.Value) (out []string) {
-	for _, path := range patch.FieldsOf("JSONPatch", "path") {
-		if outsideMetadata(path) && !hasPath(k.typ, path.Prefix()) {
-			out = append(out, path.Prefix())
+// noPatch is a JSON patch without an operation, of the type that the API server wants.
+func noPatch() cel.Value {
+	never := cel.Struct("JSONPatch", cel.StructField{Name: "op", Value: cel.String("test")}, cel.StructField{Name: "path", Value: cel.String("")})
+	return cel.List(never).Macro(cel.MacroFilter, cel.Ident("p"), cel.False().Value)
+}
+
+// lacks are the paths of a patch that the kind does not have, or what of the patch the API
+// server may not decode.
+func (k matchedKind) lacks(patch cel.Value) (missing []string, unfit string) {
+	for _, one := range patch.Structs("JSONPatch") {
+		path, op := one["path"], one["op"]
+		if path.IsZero() || isMadeKey(path) && !one["value"].IsZero() && fits(one["value"], read.StringType()) || isMadeKey(path) && one["value"].IsZero() {
+			continue
+		}
+		steps, ok := path.Pointer()
+		if !ok {
+			return nil, "path is made at run time, as " + path.String() + ","
+		}
+		t, ok := typeAt(k.typ, steps)
+		switch {
+		case !ok:
+			missing = append(missing, "/"+strings.Join(steps, "/"))
+		case !op.IsText() || op.Same(cel.String("copy")) || op.Same(cel.String("move")):
+			return nil, "operation is another one than add, replace, remove or test,"
+		case !one["value"].IsZero() && !fits(one["value"], t):
+			return nil, "value is none for " + strconv.Quote("/"+strings.Join(steps, "/")) + ", which the API server decodes strictly,"
 		}
 	}
-	return out
+	return missing, unfit
 }
 
 // errs tells of a patch that is an error for all objects of the kind, as it is in Kyverno.
@@ -122,6 +146,7 @@ func (w *mutatingWalk) readBehind(i int, path string) bool {
 // A matchedKind is a kind that a rule is about.
 type matchedKind struct {
 	name string // "" where it is not known
+	gvk  schema.GVK
 	typ  *schema.Type
 }
 
@@ -133,14 +158,21 @@ func (w *mutatingWalk) kindsOf(r vap.ResourceRule) (out []matchedKind) {
 				known, ok := w.Opts.Schemas.ByResource(group, version, resource)
 				switch {
 				case ok && !known.Guessed && known.Project == nil:
-					out = append(out, matchedKind{known.Kind, w.Opts.Schemas.Type(known.GVK)})
+					out = append(out, matchedKind{known.Kind, known.GVK, w.Opts.Schemas.Type(known.GVK)})
 				case slices.Contains([]string{group, version}, "*") || strings.ContainsAny(resource, "*/"):
-					out = append(out, matchedKind{"", &schema.Type{Kind: schema.Object}}) // any kind
+					out = append(out, matchedKind{"", schema.GVK{}, w.anyKind()}) // any kind
 				}
 			}
 		}
 	}
 	return out
+}
+
+// anyKind is what is known of every object.
+func (w *mutatingWalk) anyKind() *schema.Type {
+	return &schema.Type{Kind: schema.Object, Fields: map[string]*schema.Field{
+		"metadata": {Name: "metadata", Type: w.Opts.Schemas.ObjectMeta(), Required: true},
+	}}
 }
 
 // ofKind is an expression of which is known what kind the object has.

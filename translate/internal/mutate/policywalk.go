@@ -9,7 +9,6 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/match"
@@ -176,7 +175,7 @@ func (w *mutatingWalk) lower() {
 // of the policy:
 //
 //	auditAnnotations: [{key: n, valueExpression: string(object.data.n)}]
-//	mutations: [..., {jsonPatch: {expression: "[string(object.data.n)].size() == 1 ? [] : [JSONPatch{op: 'test', path: ''}]"}}]
+//	mutations: [..., {jsonPatch: {expression: "[string(object.data.n)].size() == 1 ? [] : ..."}}]
 func (w *mutatingWalk) audits() {
 	var texts []cel.Value
 	for _, a := range w.of.AuditAnnotations {
@@ -193,9 +192,8 @@ func (w *mutatingWalk) audits() {
 		}
 	}
 	if len(texts) > 0 {
-		nothing := cel.Struct("JSONPatch", cel.StructField{Name: "op", Value: cel.String("test")}, cel.StructField{Name: "path", Value: cel.String("")})
 		asked := cel.List(texts...).Size().Eq(cel.Int(int64(len(texts))))
-		w.patch(w.of.AuditAnnotations[0].Pos, mutating.JSONPatch, cel.Cond(asked, cel.List(), cel.List(nothing)))
+		w.patch(w.of.AuditAnnotations[0].Pos, mutating.JSONPatch, cel.Cond(asked, cel.List(), noPatch()))
 	}
 }
 
@@ -224,7 +222,9 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 	if i+1 < len(w.of.Mutations) && v.MakesEmpty() {
 		w.cannot(m.Pos, "an empty map, which the API server drops before the next mutation,")
 	}
-	if native.Mentions(v, "namespaceObject") && w.matchesNamespaces() {
+	if w.matchesNamespaces() && slices.ContainsFunc([]cel.Value{v, cel.And(w.Guard...).Value}, func(v cel.Value) bool {
+		return native.Mentions(celrule.Inlined(v, w.Draft.Variables), "namespaceObject")
+	}) {
 		w.cannot(m.Pos, "the namespace of a Namespace, which in Kyverno is itself,")
 	}
 	w.patch(m.Pos, kind, v)
@@ -246,18 +246,6 @@ func (w *mutatingWalk) patch(at diag.Pos, kind mutating.PatchType, v cel.Value) 
 	w.out.Mutations = append(w.out.Mutations, mutating.Mutation{Pos: at, Type: kind, Expr: v})
 }
 
-// putsParts tells that a mutation writes a part of an object of some matched kind.
-func (w *mutatingWalk) putsParts(v cel.Value) bool {
-	v = celrule.Inlined(v, w.Draft.Variables)
-	return !w.ofEachKind(func(k matchedKind) bool {
-		shape := native.ShapeOf(k.typ)
-		c := cel.Checker{Roots: []cel.Root{{Name: "object", Shape: shape}, {Name: "oldObject", Shape: shape}}}
-		return !c.Puts(v, native.IsShape(func(t *schema.Type) bool {
-			return t.Kind == schema.Object || t.Kind == schema.List || t.Kind == schema.Map
-		}))
-	})
-}
-
 // neverMatches tells that the first match condition is false of every object.
 func (w *mutatingWalk) neverMatches() bool {
 	if w.Why != nil || len(w.Draft.Conditions) == 0 {
@@ -269,7 +257,7 @@ func (w *mutatingWalk) neverMatches() bool {
 
 // changesNothing tells that no mutation has a patch.
 func (w *mutatingWalk) changesNothing() bool {
-	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !m.Expr.Same(cel.List()) })
+	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !m.Expr.Same(noPatch()) })
 }
 
 // matchesNamespaces tells that Namespaces are among what the form is about.
@@ -381,7 +369,7 @@ func refusedMutations(d *mutating.Draft, o *api.Options) *diag.Diagnostic {
 		pos = d.Mutations[i].Pos
 	}
 	w := diag.Warnf(pos, diag.NoExpression, "the API server would refuse %s: %s; the webhook will run this rule", celrule.SubjectOf(e.Field), e.Message)
-	if _, what, _ := strings.Cut(e.Message, ": "); strings.HasPrefix(what, "undeclared reference to ") && d.Authored {
+	if _, what, _ := strings.Cut(e.Message, ": "); strings.HasPrefix(what, "undeclared reference to ") && d.Authored && !strings.Contains(what, "'JSONPatch'") && !strings.Contains(what, "'Object") {
 		w = celrule.Broken(pos, "at %s", e.Message)
 	}
 	return &w
