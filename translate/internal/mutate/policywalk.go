@@ -166,6 +166,7 @@ func (w *mutatingWalk) lower() {
 	}
 	w.checkVariables()
 	w.checkFailures()
+	w.checkBetween()
 	if w.Why == nil {
 		w.Why = refusedMutations(w.out, w.Opts)
 	}

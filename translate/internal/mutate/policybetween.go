@@ -1,0 +1,176 @@
+package mutate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/read"
+)
+
+// What an object is between two mutations. The API server decodes it into Go types, defaults it
+// and encodes it anew: what is empty, false or 0 is gone, what a Go type always writes is there,
+// and a quantity is in its canonical form. Kyverno goes on with what was written.
+//
+//	[JSONPatch{op: "add", path: "/spec/volumes", value: []}]
+//	[JSONPatch{op: "add", path: "/spec/volumes/-", value: …}]      natively there is no such path
+
+// checkBetween refuses a mutation that reads, or patches below, what one before it has written
+// and the server may write otherwise.
+func (w *mutatingWalk) checkBetween() {
+	composed := map[string]cel.Value{}
+	for _, v := range w.Draft.Variables {
+		composed[v.Name] = v.Expr
+	}
+	for i := range w.out.Mutations[:max(0, len(w.out.Mutations)-1)] {
+		w.ofEachKind(func(k matchedKind) bool {
+			written := k.unsettled(ofKind(celrule.Inlined(w.out.Mutations[i].Expr, w.Draft.Variables), k))
+			for _, m := range w.out.Mutations[i+1:] {
+				next := ofKind(celrule.Inlined(m.Expr, w.Draft.Variables), k)
+				if slices.ContainsFunc(written, func(path []string) bool { return touches(next, path, composed) }) {
+					w.cannot(m.Pos, "a mutation that reads or patches what one before it writes, and the API server may write otherwise in between,")
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+// unsettled are the paths of what a mutation writes that may be otherwise once the server has
+// written it, without the steps into lists.
+func (k matchedKind) unsettled(v cel.Value) (out [][]string) {
+	for _, one := range v.Structs("JSONPatch") {
+		steps, ok := one["path"].Pointer()
+		if !ok { // a label or an annotation
+			steps = strings.Split(strings.Trim(one["path"].Prefix(), "/"), "/")
+		}
+		t, _ := typeAt(k.typ, steps)
+		switch value := one["value"]; {
+		case one["op"].Same(cel.String("test")):
+		case value.IsZero():
+			out = append(out, fieldsOf(steps[:len(steps)-1]))
+		case !settled(value, t), isElement(steps) && isMap(value): // of which the server writes more
+			out = append(out, fieldsOf(steps))
+		}
+	}
+	return append(out, unsettledIn(v, k.typ, nil)...)
+}
+
+// unsettledIn are those of an apply configuration, or of a part of one.
+func unsettledIn(v cel.Value, t *schema.Type, at []string) (out [][]string) {
+	how, names, parts := v.Made()
+	switch how {
+	case cel.MadeChoice, cel.MadeEach:
+		if how == cel.MadeEach && t != nil {
+			t = t.Elem
+		}
+		for _, part := range parts {
+			out = append(out, unsettledIn(part, t, at)...)
+		}
+		return out
+	case cel.MadeMap:
+		if at == nil && !strings.HasPrefix(v.StructName(), "Object") {
+			return nil
+		}
+		for i, name := range names {
+			var of *schema.Type
+			if t != nil && t.Fields[name] != nil {
+				of = t.Fields[name].Type
+			} else if t != nil {
+				of = t.Elem
+			}
+			out = append(out, unsettledIn(parts[i], of, append(slices.Clone(at), name))...)
+		}
+		if len(names) > 0 || at == nil {
+			return out
+		}
+	}
+	if at != nil && !settled(v, t) {
+		out = append(out, at)
+	}
+	return out
+}
+
+// fieldsOf are the steps of a path but those into lists.
+func fieldsOf(steps []string) (out []string) {
+	for _, step := range steps {
+		if step != cel.AnyStep && step != cel.EachElement && step != "-" && (step == "" || strings.Trim(step, "0123456789") != "") {
+			out = append(out, step)
+		}
+	}
+	return out
+}
+
+// isElement tells of a path of an element of a list.
+func isElement(steps []string) bool { return len(fieldsOf(steps[len(steps)-1:])) == 0 }
+
+func isMap(v cel.Value) bool {
+	how, _, _ := v.Made()
+	return how == cel.MadeMap
+}
+
+// settled tells of a value that comes back from the server as it is.
+func settled(v cel.Value, t *schema.Type) bool {
+	if read.IsQuantityType(t) {
+		return false
+	}
+	how, names, parts := v.Made()
+	switch how {
+	case cel.MadeEach:
+		return false
+	case cel.MadeChoice:
+		return settled(parts[0], t) && settled(parts[1], t)
+	case cel.MadeList:
+		return len(parts) > 0 && !slices.ContainsFunc(parts, func(part cel.Value) bool { return isMap(part) || !settled(part, elemOf(t)) })
+	case cel.MadeMap:
+		if t != nil {
+			for name, f := range t.Fields {
+				if f.Required && !slices.Contains(names, name) {
+					return false
+				}
+			}
+		}
+		for i, name := range names {
+			of := elemOf(t)
+			if t != nil && t.Fields[name] != nil {
+				of = t.Fields[name].Type
+			}
+			if !settled(parts[i], of) {
+				return false
+			}
+		}
+		return len(names) > 0
+	}
+	if v.Prefix() != "" || v.AsBool().IsTrue() {
+		return true
+	}
+	constants := v.Constants()
+	return v.LiteralType() == "int" && constants[0] != int64(0)
+}
+
+// touches tells that a mutation reads a path, or patches it or something below it.
+func touches(v cel.Value, path []string, composed map[string]cel.Value) bool {
+	under := func(steps []string) bool { return len(steps) >= len(path) && slices.Equal(steps[:len(path)], path) }
+	for _, one := range v.Structs("JSONPatch") {
+		steps, ok := one["path"].Pointer()
+		if !ok {
+			steps = strings.Split(strings.Trim(one["path"].Prefix(), "/"), "/")
+		}
+		if one["op"].Same(cel.String("add")) {
+			steps = steps[:len(steps)-1]
+		}
+		if under(fieldsOf(steps)) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(v.Decides(map[string][]string{"object": {}}, composed), func(of []string) bool {
+		if n := len(of); n > 0 && of[n-1] == cel.Order {
+			return under(fieldsOf(of[:n-1]))
+		}
+		of = fieldsOf(of)
+		return under(of) || len(of) < len(path) && slices.Equal(path[:len(of)], of)
+	})
+}
