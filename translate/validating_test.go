@@ -218,3 +218,27 @@ func TestValidatingPolicyOfKyvernosFunctions(t *testing.T) {
 		}
 	}
 }
+
+// A condition on the namespace guards the validations, where it is false beside one that errs.
+func TestValidatingPolicyConditionsBesideTheNamespace(t *testing.T) {
+	t.Parallel()
+	const text = `
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  validationActions: [Deny]
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]}
+  matchConditions:
+  - {name: a, expression: "namespaceObject.metadata.?labels.?checked.orValue('') == 'yes'"}
+  - {name: b, expression: "object.metadata.labels.app == 'a'"}
+  validations: [{expression: "false"}]
+`
+	for checked, want := range map[string]string{"no": "allow", "yes": "error"} {
+		p := translateText(t, text, setting{namespaces: map[string]map[string]string{"app": {"checked": checked}}})
+		outcome, _, message := p.verdict(t, objectRequest(t, string(admissionv1.Create), pod("", ""), ""))
+		if string(outcome) != want {
+			t.Errorf("checked %s: %s (%s), want %s", checked, outcome, message, want)
+		}
+	}
+}
