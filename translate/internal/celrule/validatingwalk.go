@@ -1,11 +1,13 @@
 package celrule
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/vap"
@@ -45,22 +47,24 @@ func (w *ValidatingWalk) Read(text string, at diag.Pos) cel.Value {
 // withEmpty is an expression that takes an object which a request does not have for an
 // empty one, as Kyverno does; natively it is null.
 func (w *ValidatingWalk) withEmpty(v cel.Value, at diag.Pos) cel.Value {
-	on := func(operations ...string) bool {
-		return slices.ContainsFunc(w.Form.Constraints.Rules, func(r vap.ResourceRule) bool {
-			return slices.ContainsFunc(r.Operations, func(o string) bool { return o == "*" || slices.Contains(operations, o) })
-		})
-	}
 	out := v
-	if on("CREATE", "CONNECT") {
+	if w.on("CREATE", "CONNECT") {
 		out = out.OrEmpty("oldObject")
 	}
-	if on("DELETE") {
+	if w.on("DELETE") {
 		out = out.OrEmpty("object")
 	}
 	if !cel.Equal(v, out) {
 		noteRewritten(w.Rewrites(), at, "an object that the request does not have is empty in Kyverno, and null natively")
 	}
 	return out
+}
+
+// on tells that the form is about one of some operations.
+func (w *ValidatingWalk) on(operations ...string) bool {
+	return slices.ContainsFunc(w.Form.Constraints.Rules, func(r vap.ResourceRule) bool {
+		return slices.ContainsFunc(r.Operations, func(o string) bool { return o == "*" || slices.Contains(operations, o) })
+	})
 }
 
 // Refuse leaves the policy to the webhook, for the first reason that is given.
@@ -123,7 +127,25 @@ func (w *ValidatingWalk) Conditions() {
 		}
 		w.Draft.Conditions = append(w.Draft.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: whole.AsBool()})
 	}
+	if len(w.Guard) > 0 { // one that is false makes up for one that is an error
+		w.Draft.Conditions = slices.DeleteFunc(w.Draft.Conditions, func(c vap.Condition) bool {
+			total := c.Expr.IsTotal(w.everyObject())
+			if !total {
+				w.Guard = append(w.Guard, c.Expr)
+			}
+			return !total
+		})
+	}
 	w.Draft.Conditions = w.excepted.before(w.Draft.Conditions)
+}
+
+// everyObject is what is known of each object: it has metadata with a name.
+func (w *ValidatingWalk) everyObject() cel.Surroundings {
+	meta := *w.Opts.Schemas.ObjectMeta()
+	meta.Fields = maps.Clone(meta.Fields)
+	meta.Fields["name"] = &schema.Field{Name: "name", Type: &schema.Type{Kind: schema.String}, Required: true}
+	shape := native.ShapeOf(&schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{"metadata": {Name: "metadata", Type: &meta, Required: true}}})
+	return cel.Surroundings{Roots: []cel.Root{{Name: "object", Shape: shape, Null: w.on("DELETE")}}}
 }
 
 func (w *ValidatingWalk) validations() {
