@@ -90,7 +90,9 @@ type jsonResult struct {
 	Interp     string `json:"interp"`
 	Kyverno    string `json:"kyverno"`
 	Deviations []int  `json:"deviations,omitempty"`
-	Message    string `json:"message"`
+	// Disagree tells that the two give different verdicts, or make different objects.
+	Disagree bool   `json:"disagree,omitempty"`
+	Message  string `json:"message"`
 }
 
 type jsonLines struct{ w *bufio.Writer }
@@ -100,7 +102,8 @@ func answerOf(j judged) jsonAnswer {
 	for _, o := range j.opinions {
 		answer.Results = append(answer.Results, jsonResult{
 			Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Target: targetWord(o),
-			Native: string(o.Native), Interp: string(o.Status), Kyverno: string(o.Kyverno), Deviations: o.Deviations, Message: message(o),
+			Native: string(o.Native), Interp: string(o.Status), Kyverno: string(o.Kyverno), Deviations: o.Deviations,
+			Disagree: !o.Agree(), Message: message(o),
 		})
 	}
 	if j.mutation != nil && j.mutation.Changed() {

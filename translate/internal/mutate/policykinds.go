@@ -227,6 +227,3 @@ func hasPath(t *schema.Type, path string) bool {
 	}
 	return true
 }
-
-// outsideMetadata tells of the path of a patch that is not known to be in the metadata.
-func outsideMetadata(path cel.Value) bool { return !strings.HasPrefix(path.Prefix(), "/metadata/") }
