@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -199,7 +200,17 @@ func (r *Request) Lacks(schemas *schema.Set) string {
 // Interp is the request as the interpreter takes it.
 func (r *Request) Interp() *interp.Request {
 	return &interp.Request{
-		Admission: r.admission, NamespaceLabels: r.NamespaceLabels, Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action, Scan: r.Scan, Exact: true,
+		Admission: r.admission, NamespaceLabels: r.namespaceLabels(), Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action, Scan: r.Scan, Exact: true,
 		Document: r.document, Asked: r.asked,
 	}
+}
+
+// namespaceLabels are those that are told, with the name, which every Namespace has in a label.
+func (r *Request) namespaceLabels() map[string]string {
+	if r.NamespaceLabels == nil || r.native == nil || r.native.Namespace == "" {
+		return r.NamespaceLabels
+	}
+	out := maps.Clone(r.NamespaceLabels)
+	out[corev1.LabelMetadataName] = r.native.Namespace
+	return out
 }
