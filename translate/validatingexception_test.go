@@ -61,3 +61,31 @@ spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], EXCEPTION}
 		}
 	}
 }
+
+// Of exceptions from a whole policy, one that applies makes up for one that is an error.
+func TestCELExceptionsThatErr(t *testing.T) {
+	t.Parallel()
+	const text = `
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  validations: [{expression: "false", message: bad}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: e}
+spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], matchConditions: [{name: a, expression: "object.metadata.labels.free == 'yes'"}]}
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: f}
+spec: {policyRefs: [{name: p, kind: ValidatingPolicy}], matchConditions: [{name: a, expression: "object.metadata.name == 'web'"}]}
+`
+	p := translateText(t, text, setting{})
+	for name, want := range map[string]string{"web": "nomatch", "other": "error refused: no such key"} {
+		object := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `","namespace":"app"},"spec":{"containers":[{"name":"c","image":"nginx"}]}}`
+		p.try(t, []trial{{name: name, object: object, want: want}})
+	}
+}
