@@ -77,7 +77,7 @@ func (x validatingExceptions) in(v cel.Value) cel.Value {
 }
 
 // before are match conditions behind the exceptions, which Kyverno asks first: where one
-// errs, no condition that is false makes up for it.
+// errs and no other one applies, no condition that is false makes up for it.
 func (x validatingExceptions) before(conditions []vap.Condition) []vap.Condition {
 	if len(x.whole) == 0 {
 		return conditions
@@ -86,8 +86,9 @@ func (x validatingExceptions) before(conditions []vap.Condition) []vap.Condition
 	for _, c := range conditions {
 		out = cel.And(out, c.Expr)
 	}
-	for i := len(x.whole) - 1; i >= 0; i-- {
-		out = cel.CondBool(x.whole[i].Expr, cel.False(), out)
+	some := make([]cel.Bool, len(x.whole))
+	for i, e := range x.whole {
+		some[i] = e.Expr
 	}
-	return []vap.Condition{{Pos: x.whole[0].Pos, Name: x.whole[0].Name, Expr: out}}
+	return []vap.Condition{{Pos: x.whole[0].Pos, Name: x.whole[0].Name, Expr: cel.CondBool(cel.Or(some...), cel.False(), out)}}
 }
