@@ -58,7 +58,7 @@ func (d *Deployed) Add(o manifest.Object) diag.List {
 		}
 		return d.addBinding(o, b)
 	}
-	return diag.List{diag.Warnf(o.Pos, diag.OtherKind, "the %s %s is not judged: kvap does not judge native mutation yet", o.Kind(), o.Meta("name"))}
+	return diag.List{diag.Warnf(o.Pos, diag.OtherKind, "the %s %s is not judged as it is here; kvap test and kvap migrate compare do that", o.Kind(), o.Meta("name"))}
 }
 
 func misfit(o manifest.Object, err error) diag.Diagnostic {
