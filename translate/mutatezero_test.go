@@ -23,3 +23,23 @@ func TestMutateZero(t *testing.T) {
 		}
 	}
 }
+
+// Nor has one that asks for a field of an element that one before it adds, where an API server
+// gives such elements that field in between.
+func TestMutateDefaulted(t *testing.T) {
+	t.Parallel()
+	const asks = `{patchStrategicMerge: {spec: {containers: [{(name): "*", +(imagePullPolicy): Always}]}}}`
+	for first, want := range map[string]string{
+		`{patchStrategicMerge: {spec: {containers: [{name: s, image: s}]}}}`:                                "webhook KV201",
+		`{patchesJson6902: '[{op: add, path: /spec/containers/-, value: {name: s, image: s}}]'}`:            "webhook KV201",
+		`{patchStrategicMerge: {spec: {containers: [{name: s, image: s, imagePullPolicy: IfNotPresent}]}}}`: "native",
+		`{patchStrategicMerge: {spec: {initContainers: [{name: s, image: s}]}}}`:                            "native",
+		`{patchStrategicMerge: {spec: {containers: [{(name): "*", tty: true}]}}}`:                           "native",
+	} {
+		rules := mutateRule("    mutate: "+first) + strings.Replace(mutateRule("    mutate: "+asks), "name: r", "name: s", 1)
+		p := translateText(t, mutateHead+rules, setting{release: 36, mutations: true})
+		if native := len(p.result.Mutating) > 0; native != (want == "native") {
+			t.Errorf("%s: %s, want %s: %v", first, p.targets(), want, p.result.Diagnostics)
+		}
+	}
+}
