@@ -1000,7 +1000,8 @@ const (
 	// or an empty text, and both become MutatingAdmissionPolicies. Between two policies an API
 	// server has the object in its Go type, which drops most fields that are empty. So a
 	// condition on the field finds none, and +(field) adds it, where Kyverno finds what was
-	// written. Within a policy such a rule is the webhook's. `convert --strict` ends with 1.
+	// written. It gives its defaults to an element that a policy adds, as the imagePullPolicy of
+	// a container: there +(field) adds nothing, where Kyverno adds it. Within a policy such a rule is the webhook's. `convert --strict` ends with 1.
 	//
 	// Put both rules into one policy, or ask for something else.
 	//

@@ -1003,7 +1003,8 @@ func describe(c Code) (name, text, example string) {
 				"or an empty text, and both become MutatingAdmissionPolicies. Between two policies an API\n" +
 				"server has the object in its Go type, which drops most fields that are empty. So a\n" +
 				"condition on the field finds none, and +(field) adds it, where Kyverno finds what was\n" +
-				"written. Within a policy such a rule is the webhook's. `convert --strict` ends with 1.\n" +
+				"written. It gives its defaults to an element that a policy adds, as the imagePullPolicy of\n" +
+				"a container: there +(field) adds nothing, where Kyverno adds it. Within a policy such a rule is the webhook's. `convert --strict` ends with 1.\n" +
 				"\n" +
 				"Put both rules into one policy, or ask for something else.",
 			"mutate:                        # behind a policy that writes hostNetwork: false\n" +

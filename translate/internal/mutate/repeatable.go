@@ -40,7 +40,7 @@ type effect struct {
 	writes    [][]string
 	additions [][]string // of these, those that are only made where nothing is
 	reads     []placedValue
-	zeros     [][]string // of these, those that are written as false, 0 or an empty text
+	zeros     [][]string // what is written as false, 0 or an empty text, or left to the API server's defaults
 	orders    [][]string // the lists of which it writes to an element by its place
 	never     bool       // it is another one each time
 }
@@ -84,6 +84,9 @@ func (m *merging) effectOfEdit(e edit, places map[string][]string) (out effect) 
 			}
 			if item.x.IsZero() {
 				out.writes = append(out.writes, append(slices.Clone(e.path), cel.EachElement, e.list.key))
+				out.zeros = append(out.zeros, defaulted(e.path, func(field string) bool {
+					return slices.ContainsFunc(item.fields, func(f edit) bool { return f.path[len(f.path)-1] == field })
+				})...)
 			}
 			out.join(m.effectOf(item.fields, in))
 		}
@@ -136,6 +139,10 @@ func effectOfOperations(ops []operation, places map[string][]string) (out effect
 		out.writes = append(out.writes, path)
 		if isZero(o.value) {
 			out.zeros = append(out.zeros, path)
+		}
+		if (last == "-" || last == cel.EachElement) && !o.value.IsZero() {
+			_, names, _ := o.value.Made()
+			out.zeros = append(out.zeros, defaulted(path[:len(path)-1], func(field string) bool { return slices.Contains(names, field) })...)
 		}
 		if o.loop != nil {
 			out.reads = append(out.reads, placedValue{o.loop.when.Value, places})

@@ -305,7 +305,7 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 			refuse(c, "several changes of which one may be an error that is ignored (failurePolicy: Ignore)")
 		}
 		if c.asksForZero(changes[:member]) {
-			refuse(c, "a rule that asks for what one before it writes as false, 0 or an empty text")
+			refuse(c, "a rule that asks for what one before it writes as false, 0 or an empty text, or leaves out of an element that it adds")
 		}
 		guard := c.asked(d, len(changes) == 1)
 		if guard.IsTrue() && c.parts != nil && !(c.errs && ignores) {

@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -10,12 +11,32 @@ import (
 )
 
 // Between two mutations an API server has the object in its Go type, which drops most fields that
-// are false, 0 or empty. A rule that asks for such a field behind one that writes it so finds
-// nothing, where Kyverno finds what was written.
+// are false, 0 or empty, and it gives new elements their defaults. A rule that asks for such a field
+// behind one that writes it so, or adds the element, finds another thing than in Kyverno.
 
 // isZero tells of a literal that the Go type of an object may drop.
 func isZero(v cel.Value) bool {
 	return !v.IsZero() && slices.Contains([]string{"false", "0", "0.0", "''"}, v.String())
+}
+
+// defaulted are the fields that an API server gives to a new element of the list at a path, but
+// for those that are written: k8s.io/kubernetes, pkg/apis/core/v1/defaults.go.
+func defaulted(list []string, written func(field string) bool) (out [][]string) {
+	fields := ""
+	switch list[len(list)-1] {
+	case "containers", "initContainers", "ephemeralContainers":
+		fields = "imagePullPolicy resources terminationMessagePath terminationMessagePolicy"
+	case "ports":
+		fields = "protocol targetPort"
+	case "volumes":
+		fields = "emptyDir"
+	}
+	for _, field := range strings.Fields(fields) {
+		if !written(field) {
+			out = append(out, append(slices.Clone(list), cel.EachElement, field))
+		}
+	}
+	return out
 }
 
 // asksForZero tells that a change asks for what one of those before it writes as nothing.
@@ -84,7 +105,7 @@ func LostZeros(units []Unit) (out []Lost) {
 
 // lostZero tells of a rule that asks for what some policies write as nothing.
 func lostZero(at diag.Pos, by []string) diag.Diagnostic {
-	const format = "the rule asks for what the policy %s%s writes as false, 0 or an empty text; an API server may leave that out of the object between policies, and then the rule finds nothing there"
+	const format = "the rule asks for what the policy %s%s writes as false, 0 or an empty text, or leaves out of an element that it adds; an API server drops that, or fills it in, between policies"
 	if len(by) == 1 {
 		return diag.Warnf(at, diag.LostZero, format, by[0], "")
 	}
