@@ -146,3 +146,20 @@ func TestValidatingIsGivenUp(t *testing.T) {
 		t.Errorf("got %s", got[0].Status)
 	}
 }
+
+// The namespace of a Namespace is the one that is stored.
+func TestValidatingStoredNamespace(t *testing.T) {
+	policy := validatingPolicy(`matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [namespaces], operations: [CREATE, UPDATE]}]}
+validations: [{expression: "namespaceObject.metadata.labels.env == 'stored'"}]
+`)
+	namespace := func(env string) map[string]any {
+		return object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: team, labels: {env: `+env+`}}}`)
+	}
+	admission := create(namespace("new"))
+	admission["namespace"], admission["name"], admission["operation"] = "team", "team", "UPDATE"
+	admission["oldObject"] = namespace("stored")
+	world := &Offline{Objects: []map[string]any{namespace("stored")}}
+	if got := judgeOne(t, policy, &Request{Admission: admission}, world); got.Status != Pass {
+		t.Errorf("%s (%s)", got.Status, got.Message)
+	}
+}

@@ -242,3 +242,26 @@ spec:
 		}
 	}
 }
+
+// In Kyverno the namespace of a Namespace is the one that is stored; natively there is none.
+func TestValidatingPolicyOnNamespaces(t *testing.T) {
+	t.Parallel()
+	const text = `
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  validationActions: [Deny]
+  matchConstraints: {resourceRules: [{apiGroups: [''], apiVersions: [v1], resources: [RESOURCES], operations: [OPERATION]}]}
+  validations: [{expression: "namespaceObject.metadata.name == 'app'"}]
+`
+	for of, want := range map[string]string{
+		"namespaces UPDATE": "webhook KV201", "'*' UPDATE": "webhook KV201", "namespaces CREATE": "native", "pods UPDATE": "native",
+	} {
+		resources, operation, _ := strings.Cut(of, " ")
+		p := translateText(t, strings.NewReplacer("RESOURCES", resources, "OPERATION", operation).Replace(text), setting{})
+		if got, _, _ := strings.Cut(p.targets(), " KV3"); got != want {
+			t.Errorf("%s: %s, want %s", of, got, want)
+		}
+	}
+}
