@@ -82,7 +82,7 @@ func (a *preparedRequest) celScope() (celScope, error) {
 	if namespace, err := a.celNamespace(); err == nil && namespace != nil {
 		out["namespaceObject"] = common.SchemalessTypedToVal(plugincel.CreateNamespaceObject(namespace))
 	}
-	return out, nil
+	return out, a.storedNamespace(out)
 }
 
 func orEmpty(object map[string]any) map[string]any {

@@ -244,7 +244,7 @@ func (g *generating) scope(a *preparedRequest) (celScope, error) {
 		return nil, err
 	}
 	out["object"] = orEmpty(a.subjectOfCEL())
-	return out, a.storedNamespace(out)
+	return out, nil
 }
 
 // generate is what the policy wants for the object of a request. Without a request, which

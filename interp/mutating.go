@@ -229,7 +229,7 @@ func (a *preparedRequest) mutatingScope() (celScope, error) {
 	if request, ok := out["request"].(map[string]any); ok {
 		request["object"], request["oldObject"] = orEmpty(a.asked), orEmpty(a.old)
 	}
-	return out, a.storedNamespace(out)
+	return out, nil
 }
 
 // storedNamespace makes the namespaceObject of a Namespace the one that is stored.

@@ -159,6 +159,7 @@ func (f ValidatingForm) draft(p *policy.Policy, o *api.Options, notes *diag.List
 	w.Variables()
 	w.validations()
 	w.audits()
+	w.CheckNamespaces(p.Pos)
 	if w.Why == nil {
 		w.Why = w.compiled()
 	}

@@ -38,7 +38,7 @@ func mutatingDrafts(p *policy.Policy, o *api.Options) (drafts []*mutating.Draft,
 		if p.Namespaced() {
 			form.Constraints.Rules = withinNamespaces(form.Constraints.Rules)
 			if slices.ContainsFunc(form.Constraints.Rules, func(r vap.ResourceRule) bool {
-				return r.Scope == "Namespaced" && matchesNamespaces([]vap.ResourceRule{r})
+				return r.Scope == "Namespaced" && celrule.MatchesNamespaces([]vap.ResourceRule{r})
 			}) {
 				d := diag.Warnf(p.Pos, diag.NoExpression, "a %s that matches its own Namespace by a wildcard, which no rule of a namespace reaches natively; the webhook will run this policy", p.Kind)
 				return nil, nil, &d
@@ -164,6 +164,7 @@ func (w *mutatingWalk) lower() {
 	if w.idle = w.Form.Expansion != "" && len(w.Draft.Conditions)+len(w.Guard) == 0 && w.changesNothing(); w.idle {
 		return
 	}
+	w.CheckNamespaces(w.of.MatchConstraints.Pos, exprsOf(w.out.Mutations)...)
 	w.checkVariables()
 	w.checkFailures()
 	w.checkBetween()
@@ -223,12 +224,14 @@ func (w *mutatingWalk) mutation(i int, m policy.Mutation) {
 	if i+1 < len(w.of.Mutations) && v.MakesEmpty() {
 		w.cannot(m.Pos, "an empty map, which the API server drops before the next mutation,")
 	}
-	if w.matchesNamespaces() && slices.ContainsFunc([]cel.Value{v, cel.And(w.Guard...).Value}, func(v cel.Value) bool {
-		return native.Mentions(celrule.Inlined(v, w.Draft.Variables), "namespaceObject")
-	}) {
-		w.cannot(m.Pos, "the namespace of a Namespace, which in Kyverno is itself,")
-	}
 	w.patch(m.Pos, kind, v)
+}
+
+func exprsOf(mutations []mutating.Mutation) (out []cel.Value) {
+	for _, m := range mutations {
+		out = append(out, m.Expr)
+	}
+	return out
 }
 
 // patch adds a mutation, which asks what no match condition can ask.
@@ -259,18 +262,6 @@ func (w *mutatingWalk) neverMatches() bool {
 // changesNothing tells that no mutation has a patch.
 func (w *mutatingWalk) changesNothing() bool {
 	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !m.Expr.Same(noPatch()) })
-}
-
-// matchesNamespaces tells that Namespaces are among what the form is about.
-func (w *mutatingWalk) matchesNamespaces() bool { return matchesNamespaces(w.Form.Constraints.Rules) }
-
-func matchesNamespaces(rules []vap.ResourceRule) bool {
-	has := func(list []string, what string) bool {
-		return slices.Contains(list, what) || slices.Contains(list, "*")
-	}
-	return slices.ContainsFunc(rules, func(r vap.ResourceRule) bool {
-		return has(r.Groups, "") && (has(r.Resources, "namespaces") || slices.Contains(r.Resources, "*/*"))
-	})
 }
 
 // names asks for the names of a rule where objects are made: the API server has none yet for
