@@ -51,6 +51,8 @@ func (v Value) Structs(name string) (out []map[string]Value) {
 // Prefix is the text that v, a sum of texts, begins with.
 func (v Value) Prefix() string {
 	switch {
+	case v.n == nil:
+		return ""
 	case v.n.op == opString:
 		return v.n.lit.(string)
 	case v.n.op == opBinary && v.n.name == string(Plus):
@@ -109,12 +111,12 @@ func (v Value) MakesStruct() bool { return makesStruct(v.n) }
 func (v Value) IsSelection() bool { return v.n.op == opSelect || v.n.op == opIndex }
 
 // IsText tells that v is a literal text.
-func (v Value) IsText() bool { return v.n.op == opString }
+func (v Value) IsText() bool { return v.n != nil && v.n.op == opString }
 
 // LiteralType is the type of v, a part of an aggregate: of a literal, of a sum of texts, of lists
 // and maps of texts; dyn of what is read of the object; "" where it is another one or not known.
 func (v Value) LiteralType() string {
-	n := v.n
+	n := v.n.plain()
 	switch n.op {
 	case opString, opBool, opInt, opDouble:
 		return n.op.literalType()
@@ -269,6 +271,12 @@ func (v Value) Pointer() (steps []string, ok bool) {
 	return steps, true
 }
 
+// isPlace tells of what is taken for the index of an element.
+func (n *node) isPlace() bool {
+	return n.op == opIdent || n.op == opInt || n.function() == FuncIndexOf || n.function() == FuncSize ||
+		(n.operator() == Plus || n.operator() == Minus) && n.args[0].isPlace() && n.args[1].isPlace()
+}
+
 // madeStep is no character of a field.
 const madeStep = "\x00"
 
@@ -280,7 +288,7 @@ func (n *node) pointer() (text string, ok bool) {
 		a, ok := n.args[0].pointer()
 		b, ok2 := n.args[1].pointer()
 		return a + b, ok && ok2
-	case n.function() == FuncString, n.op == opMember && n.name == "escapeKey", n.op == opCall && n.name == "jsonpatch.escapeKey":
+	case n.function() == FuncString && len(n.args) == 1 && n.args[0].isPlace(), n.op == opMember && n.name == "escapeKey", n.op == opCall && n.name == "jsonpatch.escapeKey":
 		return madeStep, true
 	}
 	return "", false

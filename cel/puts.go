@@ -21,8 +21,9 @@ func (c Checker) Puts(v Value, scalar func(Shape) bool) bool {
 
 type putter struct {
 	checked
-	scalar func(Shape) bool
-	plain  []string // variables of macros that go through what has no parts
+	scalar   func(Shape) bool
+	plain    []string // variables of macros that go through what has no parts
+	selected []string // and of those that go through a part as it is
 }
 
 // in is p in a part of n.
@@ -32,12 +33,15 @@ func (p putter) in(n *node, i int) putter {
 	}
 	out := p
 	out.bound = p.bound.in(n, typed{}, p.typeOf(n.args[0]).elem())
-	out.plain = slices.DeleteFunc(slices.Clone(p.plain), func(name string) bool { return slices.Contains(n.vars, name) })
+	hidden := func(name string) bool { return slices.Contains(n.vars, name) }
+	out.plain, out.selected = slices.DeleteFunc(slices.Clone(p.plain), hidden), slices.DeleteFunc(slices.Clone(p.selected), hidden)
 	if len(n.vars) == 2 {
 		out.plain = append(out.plain, n.vars[0]) // an index, or a key
 	}
-	if p.isPlain(n.args[0]) {
-		out.plain = append(out.plain, n.vars[len(n.vars)-1])
+	if x := n.vars[len(n.vars)-1]; p.isPlain(n.args[0]) {
+		out.plain = append(out.plain, x)
+	} else if p.isSelected(n.args[0]) {
+		out.selected = append(out.selected, x)
 	}
 	return out
 }
@@ -62,20 +66,29 @@ func (p putter) puts(n *node) bool {
 // parts that were picked.
 func (p putter) isApplied(n *node) bool {
 	switch {
-	case n.op == opStruct, n.isSelected(), p.isPlain(n):
+	case n.op == opStruct, p.isSelected(n), p.isList(n):
 		return true
 	case n.op == opCond:
 		return p.isApplied(n.args[1]) && p.isApplied(n.args[2])
-	case n.op == opList:
-		return !slices.ContainsFunc(n.args, func(a *node) bool { return !p.isElement(a) })
-	case n.macro() == MacroMap || n.macro() == MacroTransformList:
-		return p.in(n, 1).isElement(n.args[len(n.args)-1])
-	case n.operator() == Plus:
-		return p.isApplied(n.args[0]) && p.isApplied(n.args[1]) && !n.args[0].isSelected() && !n.args[1].isSelected()
-	case n.function() == FuncOrValue:
-		return n.args[0].isSelected() && p.isApplied(n.args[1])
+	case n.isOrValue():
+		return p.isSelected(n.args[0]) && p.isApplied(n.args[1])
 	}
 	return false
+}
+
+// isList tells of a list of elements that are made, or of what has no parts.
+func (p putter) isList(n *node) bool {
+	switch {
+	case p.isPlain(n):
+		return true
+	case n.op == opList:
+		return !slices.ContainsFunc(n.args, func(a *node) bool { return !p.isElement(a) })
+	case (n.macro() == MacroMap || n.macro() == MacroTransformList) && len(n.args) > 1:
+		return p.in(n, 1).isElement(n.args[len(n.args)-1])
+	case n.op == opCond:
+		return p.isList(n.args[1]) && p.isList(n.args[2])
+	}
+	return n.operator() == Plus && p.isList(n.args[0]) && p.isList(n.args[1])
 }
 
 // isElement tells of an element that is made.
@@ -87,12 +100,12 @@ func (p putter) isElement(n *node) bool {
 }
 
 // isSelected tells of a part of a variable as it is.
-func (n *node) isSelected() bool {
+func (p putter) isSelected(n *node) bool {
 	switch n.op {
 	case opIdent:
-		return true
+		return isRoot(n.name) || slices.Contains(p.selected, n.name)
 	case opSelect, opOpt, opIndex, opOptIdx:
-		return n.args[0].isSelected()
+		return p.isSelected(n.args[0])
 	}
 	return false
 }

@@ -184,7 +184,7 @@ func (n *node) steps(variable string) []*node {
 			return []*node{n}
 		}
 	case opSelect, opOpt, opMember:
-		if n.op == opMember && (n.function() != FuncOrValue || !n.args[1].isEmptyList() && !n.args[1].isLiteral()) {
+		if n.op == opMember && (!n.isOrValue() || !n.args[1].isEmptyList() && !n.args[1].isLiteral()) {
 			return nil
 		}
 		if s := n.args[0].steps(variable); s != nil {

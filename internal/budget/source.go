@@ -266,6 +266,9 @@ func (c counter) call(call ast.CallExpr) count {
 func elementOf(list ast.Expr, amounts count) count {
 	if list.Kind() == ast.CallKind && list.AsCall().FunctionName() == "map" {
 		args := list.AsCall().Args()
+		if len(args) == 0 {
+			return amounts.once()
+		}
 		if body := args[len(args)-1]; body.Kind() == ast.CallKind && body.AsCall().FunctionName() == "indexOf" {
 			return count{nodes: 1, size: 1}
 		}

@@ -162,8 +162,10 @@ func asNamespace(object map[string]any) map[string]any {
 	if labels = maps.Clone(labels); labels == nil {
 		labels = map[string]any{}
 	}
-	labels["kubernetes.io/metadata.name"] = meta["name"]
-	meta["labels"], object["metadata"] = labels, meta
+	if name, _ := meta["name"].(string); name != "" {
+		labels["kubernetes.io/metadata.name"], meta["labels"] = name, labels
+	}
+	object["metadata"] = meta
 	return object
 }
 

@@ -148,7 +148,7 @@ func WithinNamespaces(rules []vap.ResourceRule) []vap.ResourceRule {
 
 // draft is the native policy of a form.
 func (f ValidatingForm) draft(p *policy.Policy, o *api.Options, notes *diag.List) (*vap.Draft, *diag.Diagnostic) {
-	w := &ValidatingWalk{Form: f, Policy: p.Validating, Opts: o, Notes: notes, Draft: &vap.Draft{
+	w := &ValidatingWalk{Validates: true, Form: f, Policy: p.Validating, Opts: o, Notes: notes, Draft: &vap.Draft{
 		Authored: true,
 		Base:     f.Named(ValidatingName(p), "-"), FailurePolicy: string(p.FailurePolicy), Constraints: f.Constraints, Bindings: validatingBindings(p),
 		Members: []vap.Member{{Pos: p.Pos, Policy: native.MemberName(p), Rule: f.Prefixed(p.Name), Origin: p.Name}},

@@ -25,6 +25,8 @@ type ValidatingWalk struct {
 	excepted validatingExceptions
 	Notes    *diag.List
 	Why      *diag.Diagnostic
+	// Validates tells that objects are validated by then, and those that are stored have a name.
+	Validates bool
 }
 
 // Read is an expression of the source in the form at hand.
@@ -172,11 +174,23 @@ func (w *ValidatingWalk) Conditions() {
 
 // everyObject is what is known of each object: it has metadata with a name.
 func (w *ValidatingWalk) everyObject() cel.Surroundings {
+	if w.on("CONNECT") {
+		return cel.Surroundings{}
+	}
 	meta := *w.Opts.Schemas.ObjectMeta()
-	meta.Fields = maps.Clone(meta.Fields)
-	meta.Fields["name"] = &schema.Field{Name: "name", Type: &schema.Type{Kind: schema.String}, Required: true}
+	if w.Validates && !w.isAboutReviews() {
+		meta.Fields = maps.Clone(meta.Fields)
+		meta.Fields["name"] = &schema.Field{Name: "name", Type: &schema.Type{Kind: schema.String}, Required: true}
+	}
 	shape := native.ShapeOf(&schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{"metadata": {Name: "metadata", Type: &meta, Required: true}}})
 	return cel.Surroundings{Roots: []cel.Root{{Name: "object", Shape: shape, Null: w.on("DELETE")}}}
+}
+
+// isAboutReviews tells that what is stored nowhere may be among what the form is about.
+func (w *ValidatingWalk) isAboutReviews() bool {
+	return slices.ContainsFunc(w.Form.Constraints.Rules, func(r vap.ResourceRule) bool {
+		return slices.ContainsFunc(r.Groups, func(g string) bool { return g == "*" || g == "authentication.k8s.io" || g == "authorization.k8s.io" })
+	})
 }
 
 func (w *ValidatingWalk) validations() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -20,13 +21,16 @@ import (
 // checkBetween refuses a mutation that reads, or patches below, what one before it has written
 // and the server may write otherwise.
 func (w *mutatingWalk) checkBetween() {
+	if w.Why != nil {
+		return
+	}
 	composed := map[string]cel.Value{}
 	for _, v := range w.Draft.Variables {
 		composed[v.Name] = v.Expr
 	}
 	for i := range w.out.Mutations[:max(0, len(w.out.Mutations)-1)] {
 		w.ofEachKind(func(k matchedKind) bool {
-			written := k.unsettled(ofKind(celrule.Inlined(w.out.Mutations[i].Expr, w.Draft.Variables), k))
+			written := k.unsettled(w.out.Mutations[i].Type, ofKind(celrule.Inlined(w.out.Mutations[i].Expr, w.Draft.Variables), k))
 			for _, m := range w.out.Mutations[i+1:] {
 				next := ofKind(celrule.Inlined(m.Expr, w.Draft.Variables), k)
 				if slices.ContainsFunc(written, func(path []string) bool { return touches(next, path, composed) }) {
@@ -41,22 +45,38 @@ func (w *mutatingWalk) checkBetween() {
 
 // unsettled are the paths of what a mutation writes that may be otherwise once the server has
 // written it, without the steps into lists.
-func (k matchedKind) unsettled(v cel.Value) (out [][]string) {
+func (k matchedKind) unsettled(patch mutating.PatchType, v cel.Value) (out [][]string) {
+	if patch == mutating.ApplyConfiguration {
+		return unsettledIn(v, k.typ, nil)
+	}
 	for _, one := range v.Structs("JSONPatch") {
-		steps, ok := one["path"].Pointer()
-		if !ok { // a label or an annotation
-			steps = strings.Split(strings.Trim(one["path"].Prefix(), "/"), "/")
-		}
+		steps := stepsOf(one["path"])
 		t, _ := typeAt(k.typ, steps)
 		switch value := one["value"]; {
 		case one["op"].Same(cel.String("test")):
 		case value.IsZero():
 			out = append(out, fieldsOf(steps[:len(steps)-1]))
-		case !settled(value, t), isElement(steps) && isMap(value): // of which the server writes more
+		case !settled(value, t), isMap(value) && (isElement(steps) || isDefaulted(steps[len(steps)-1])): // of which the server writes more
 			out = append(out, fieldsOf(steps))
 		}
 	}
-	return append(out, unsettledIn(v, k.typ, nil)...)
+	return out
+}
+
+// stepsOf are the steps of a path: of a label or an annotation with any key, the map.
+func stepsOf(path cel.Value) []string {
+	if steps, ok := path.Pointer(); ok {
+		return steps
+	}
+	return strings.Split(strings.Trim(path.Prefix(), "/"), "/")
+}
+
+// isDefaulted tells of the fields of structs that the server gives defaults to.
+func isDefaulted(field string) bool {
+	return slices.Contains([]string{
+		"configMap", "downwardAPI", "fieldRef", "hostPath", "httpGet", "jobTemplate", "livenessProbe", "projected", "readinessProbe", "rollingUpdate",
+		"secret", "startupProbe", "strategy", "template", "updateStrategy",
+	}, field)
 }
 
 // unsettledIn are those of an apply configuration, or of a part of one.
@@ -64,6 +84,9 @@ func unsettledIn(v cel.Value, t *schema.Type, at []string) (out [][]string) {
 	how, names, parts := v.Made()
 	switch how {
 	case cel.MadeChoice, cel.MadeEach:
+		if how == cel.MadeEach && at != nil && !isOwn(parts[0]) {
+			return [][]string{at}
+		}
 		if how == cel.MadeEach && t != nil {
 			t = t.Elem
 		}
@@ -72,8 +95,8 @@ func unsettledIn(v cel.Value, t *schema.Type, at []string) (out [][]string) {
 		}
 		return out
 	case cel.MadeMap:
-		if at == nil && !strings.HasPrefix(v.StructName(), "Object") {
-			return nil
+		if at != nil && isDefaulted(at[len(at)-1]) {
+			return [][]string{at}
 		}
 		for i, name := range names {
 			var of *schema.Type
@@ -88,10 +111,20 @@ func unsettledIn(v cel.Value, t *schema.Type, at []string) (out [][]string) {
 			return out
 		}
 	}
-	if at != nil && !settled(v, t) {
+	if at == nil || !settled(v, t) { // of what nobody knows how it is made, it may be everything
 		out = append(out, at)
 	}
 	return out
+}
+
+// isOwn tells of what is applied to an element of the object, whose name it has.
+func isOwn(element cel.Value) bool {
+	how, names, parts := element.Made()
+	if how == cel.MadeChoice {
+		return isOwn(parts[0]) && isOwn(parts[1])
+	}
+	i := slices.Index(names, "name")
+	return i >= 0 && parts[i].IsSelection()
 }
 
 // fieldsOf are the steps of a path but those into lists.
@@ -105,7 +138,9 @@ func fieldsOf(steps []string) (out []string) {
 }
 
 // isElement tells of a path of an element of a list.
-func isElement(steps []string) bool { return len(fieldsOf(steps[len(steps)-1:])) == 0 }
+func isElement(steps []string) bool {
+	return len(steps) > 0 && len(fieldsOf(steps[len(steps)-1:])) == 0
+}
 
 func isMap(v cel.Value) bool {
 	how, _, _ := v.Made()
@@ -134,6 +169,9 @@ func settled(v cel.Value, t *schema.Type) bool {
 			}
 		}
 		for i, name := range names {
+			if isDefaulted(name) && isMap(parts[i]) {
+				return false
+			}
 			of := elemOf(t)
 			if t != nil && t.Fields[name] != nil {
 				of = t.Fields[name].Type
@@ -155,10 +193,7 @@ func settled(v cel.Value, t *schema.Type) bool {
 func touches(v cel.Value, path []string, composed map[string]cel.Value) bool {
 	under := func(steps []string) bool { return len(steps) >= len(path) && slices.Equal(steps[:len(path)], path) }
 	for _, one := range v.Structs("JSONPatch") {
-		steps, ok := one["path"].Pointer()
-		if !ok {
-			steps = strings.Split(strings.Trim(one["path"].Prefix(), "/"), "/")
-		}
+		steps := stepsOf(one["path"])
 		if one["op"].Same(cel.String("add")) {
 			steps = steps[:len(steps)-1]
 		}

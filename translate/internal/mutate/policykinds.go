@@ -43,7 +43,7 @@ func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
 			one := ofKind(inlined, k)
 			missing, unfit := k.lacks(one)
 			switch {
-			case k.errs(one) || missing == nil && unfit == "":
+			case k.name != "" && k.errs(one) || missing == nil && unfit == "":
 				having = append(having, k.name)
 				continue
 			case unfit != "":
@@ -85,19 +85,22 @@ func noPatch() cel.Value {
 func (k matchedKind) lacks(patch cel.Value) (missing []string, unfit string) {
 	for _, one := range patch.Structs("JSONPatch") {
 		path, op := one["path"], one["op"]
-		if path.IsZero() || isMadeKey(path) && !one["value"].IsZero() && fits(one["value"], read.StringType()) || isMadeKey(path) && one["value"].IsZero() {
+		switch {
+		case path.IsZero():
+			return nil, "path is missing"
+		case !op.IsText() || op.Same(cel.String("copy")) || op.Same(cel.String("move")):
+			return nil, "operation is another one than add, replace, remove or test,"
+		case isMadeKey(path) && (one["value"].IsZero() || fits(one["value"], read.StringType())):
 			continue
 		}
 		steps, ok := path.Pointer()
 		if !ok {
-			return nil, "path is made at run time, as " + path.String() + ","
+			return nil, "path is made at run time, or is the whole object: " + path.String() + ","
 		}
 		t, ok := typeAt(k.typ, steps)
 		switch {
 		case !ok:
 			missing = append(missing, "/"+strings.Join(steps, "/"))
-		case !op.IsText() || op.Same(cel.String("copy")) || op.Same(cel.String("move")):
-			return nil, "operation is another one than add, replace, remove or test,"
 		case !one["value"].IsZero() && !fits(one["value"], t):
 			return nil, "value is none for " + strconv.Quote("/"+strings.Join(steps, "/")) + ", which the API server decodes strictly,"
 		}

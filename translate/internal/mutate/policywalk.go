@@ -72,9 +72,15 @@ func mutatingDrafts(p *policy.Policy, o *api.Options) (drafts []*mutating.Draft,
 func withinNamespaces(rules []vap.ResourceRule) (out []vap.ResourceRule) {
 	for _, r := range rules {
 		if slices.Contains(r.Groups, "") && slices.Contains(r.Resources, "namespaces") {
-			own := r
+			own, others := r, r
 			own.Groups, own.Resources = []string{""}, []string{"namespaces"}
-			out = append(out, own)
+			others.Groups, others.Resources = slices.DeleteFunc(slices.Clone(r.Groups), func(g string) bool { return g == "" }), own.Resources
+			if r.Scope != "Namespaced" {
+				out = append(out, own)
+			}
+			if len(others.Groups) > 0 {
+				out = append(out, celrule.WithinNamespaces([]vap.ResourceRule{others})...)
+			}
 			if r.Resources = slices.DeleteFunc(slices.Clone(r.Resources), func(name string) bool { return name == "namespaces" }); len(r.Resources) == 0 {
 				continue
 			}
