@@ -58,7 +58,7 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"an anchor of a field"},
 		{"an equality anchor of a field that is a key besides", `validate: {pattern: {spec: {=(m): {(a): 1, b: 2}, m: null}}}`,
 			"an anchor of a field"},
-		{"a negation anchor of a field that is a key besides", `validate: {pattern: {spec: {X(m): {a: 1}, m: {b: 2}}}}`,
+		{"a negation anchor of a field that is a key besides", `validate: {failureAction: Enforce, pattern: {spec: {X(m): {a: 1}, m: {b: 2}}}}`,
 			"an anchor of a field"},
 		{"a condition on what exists, in a foreach with an excuse", `validate: {failureAction: Enforce, foreach: [{list: request.object.spec.l, pattern: {^(m): [{(a): 1, b: "?*"}]}}]}`,
 			"an existence anchor, in a foreach"},

@@ -114,13 +114,13 @@ func keys(l *read.Lowering, v read.Place, p *policy.Node) outcome {
 	return append(anchors(l, v, first), plainKeys(l, v, second)...)
 }
 
-// refuseTwice refuses a field that has an existence or a negation anchor, or an equality anchor
-// with conditions below, and is a key besides: whether a violation of the one excuses an update
-// depends on what was seen of the other.
+// refuseTwice refuses a field that has an existence anchor, an equality anchor with conditions
+// below or, in a rule that excuses, a negation anchor, and is a key besides: whether a violation of
+// the one excuses an update depends on what was seen of the other.
 func refuseTwice(l *read.Lowering, p *policy.Node) {
 	for _, f := range p.Fields {
 		kind, key := anchor.Split(f.Key)
-		if (kind == anchor.Existence || kind == anchor.Negation || kind == anchor.Equality && tracksAnchors(f.Value)) && slices.ContainsFunc(p.Fields, func(g policy.Field) bool {
+		if (kind == anchor.Existence || kind == anchor.Negation && l.Prior || kind == anchor.Equality && tracksAnchors(f.Value)) && slices.ContainsFunc(p.Fields, func(g policy.Field) bool {
 			_, other := anchor.Split(g.Key)
 			return other == key && g.Key != f.Key
 		}) {
