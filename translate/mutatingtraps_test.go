@@ -49,6 +49,7 @@ spec:
 		"texts in a list":                  {"pods", one(`"/metadata/finalizers"`, `["a/b", "c/d"].map(x, x + "e")`), "native"},
 		"paths of a list":                  {"pods", patch(`["a", "b"].map(k, ` + add(`"/metadata/labels/" + k`, `k`) + `)`), "native"},
 		// Fields that the kind does not have.
+		"a field of what is scaled":          {"replicationcontrollers/scale", one(`"/spec/minReadySeconds"`, `1`), "webhook"},
 		"an unknown field in an object":      {"pods", one(`"/spec/securityContext"`, `Object.spec.securityContext{runAsNonRoot: true, allowPrivilegeEscalation: false}`), "webhook"},
 		"known fields in an object":          {"pods", one(`"/spec/securityContext"`, `Object.spec.securityContext{runAsNonRoot: true}`), "native"},
 		"an unknown field in a map":          {"pods", one(`"/spec/containers/0/securityContext"`, `{"fsGroup": 1}`), "webhook"},
