@@ -25,14 +25,6 @@ func (v Value) FieldsOf(name, field string) (out []Value) {
 	return out
 }
 
-// StructName is the name of the struct that v is; empty where it is none.
-func (v Value) StructName() string {
-	if v.n.op != opStruct {
-		return ""
-	}
-	return v.n.name
-}
-
 // Structs are the fields of each struct of a name that v makes.
 func (v Value) Structs(name string) (out []map[string]Value) {
 	v.Walk(func(v Value) bool {

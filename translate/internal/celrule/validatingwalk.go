@@ -1,7 +1,6 @@
 package celrule
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -10,6 +9,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -177,12 +177,11 @@ func (w *ValidatingWalk) everyObject() cel.Surroundings {
 	if w.on("CONNECT") {
 		return cel.Surroundings{}
 	}
-	meta := *w.Opts.Schemas.ObjectMeta()
+	meta := w.Opts.Schemas.ObjectMeta()
 	if w.Validates && !w.isAboutReviews() {
-		meta.Fields = maps.Clone(meta.Fields)
-		meta.Fields["name"] = &schema.Field{Name: "name", Type: &schema.Type{Kind: schema.String}, Required: true}
+		meta = read.Named(meta)
 	}
-	shape := native.ShapeOf(&schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{"metadata": {Name: "metadata", Type: &meta, Required: true}}})
+	shape := native.ShapeOf(&schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{"metadata": {Name: "metadata", Type: meta, Required: true}}})
 	return cel.Surroundings{Roots: []cel.Root{{Name: "object", Shape: shape, Null: w.on("DELETE")}}}
 }
 

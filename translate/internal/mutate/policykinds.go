@@ -111,15 +111,15 @@ func (k matchedKind) lacks(patch cel.Value) (missing []string, unfit string) {
 // errs tells of a patch that is an error for all objects of the kind, as it is in Kyverno.
 func (k matchedKind) errs(patch cel.Value) bool {
 	path, ok := patch.ReadsFirst()
-	return ok && path[0] == "object" && !hasPath(k.typ, "/"+strings.Join(path[1:], "/"))
+	return ok && path[0] == "object" && !k.has(path[1:])
 }
 
 // drops tells that all of a patch is added to objects of the kind, whatever they are, at paths
 // that the kind does not have.
 func (k matchedKind) drops(patch cel.Value) bool {
 	for _, path := range patch.FieldsOf("JSONPatch", "path") {
-		steps := strings.Split(path.Prefix(), "/")
-		if !path.IsText() || hasPath(k.typ, path.Prefix()) || !isWritten(k.typ, steps[1:len(steps)-1]) {
+		steps, ok := path.Pointer()
+		if !ok || !path.IsText() || k.has(steps) || !isWritten(k.typ, steps[:len(steps)-1]) {
 			return false
 		}
 	}
@@ -160,6 +160,8 @@ func (w *mutatingWalk) kindsOf(r vap.ResourceRule) (out []matchedKind) {
 			for _, resource := range r.Resources {
 				known, ok := w.Opts.Schemas.ByResource(group, version, resource)
 				switch {
+				case strings.HasSuffix(resource, "/scale"): // an object of another kind
+					out = append(out, matchedKind{"", schema.GVK{}, w.anyKind()})
 				case ok && !known.Guessed && known.Project == nil:
 					out = append(out, matchedKind{known.Kind, known.GVK, w.Opts.Schemas.Type(known.GVK)})
 				case slices.Contains([]string{group, version}, "*") || strings.ContainsAny(resource, "*/"):
@@ -188,7 +190,7 @@ func ofKind(v cel.Value, k matchedKind) cel.Value {
 		path, ok := x.Asked()
 		switch {
 		case !ok || path[0] != "object":
-		case !hasPath(k.typ, "/"+strings.Join(path[1:], "/")):
+		case !k.has(path[1:]):
 			return cel.False().Value
 		case isWritten(k.typ, path[1:]):
 			return cel.True().Value
@@ -210,23 +212,8 @@ func isWritten(t *schema.Type, path []string) bool {
 	return true
 }
 
-// hasPath tells that values of a type may have something at a path, of which a part may be
-// all that is known.
-func hasPath(t *schema.Type, path string) bool {
-	steps := strings.Split(path, "/")
-	for i, step := range steps[1:] {
-		switch {
-		case t == nil || t.Kind == schema.Any || step == "" && i+2 == len(steps): // what follows is made at run time
-			return true
-		case t.Kind == schema.Object:
-			f, ok := t.Fields[step]
-			if !ok {
-				return t.Open
-			}
-			t = f.Type
-		default:
-			t = t.Elem
-		}
-	}
-	return true
+// has tells that objects of the kind may have something at a path.
+func (k matchedKind) has(steps []string) bool {
+	_, ok := typeAt(k.typ, steps)
+	return ok
 }

@@ -197,7 +197,7 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 	if t.HasMetadata() {
 		meta := ObjectMeta(l)
 		if !l.OfTemplate && t.HasName() {
-			meta = named(meta)
+			meta = Named(meta)
 		}
 		out.Fields["metadata"] = required("metadata", meta)
 		out.Fields["metadata"].Required = !l.OfTemplate
@@ -227,8 +227,8 @@ func RefuseMetadata(l *Lowering, p *policy.Node) {
 // ObjectMeta is the metadata of an object, or of a template.
 func ObjectMeta(l *Lowering) *schema.Type { return l.Opts.Schemas.ObjectMeta() }
 
-// named is metadata with a name.
-func named(meta *schema.Type) *schema.Type {
+// Named is metadata with a name.
+func Named(meta *schema.Type) *schema.Type {
 	out := *meta
 	out.Fields = maps.Clone(meta.Fields)
 	name := *meta.Fields["name"]
