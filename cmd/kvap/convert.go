@@ -282,7 +282,7 @@ func (f convertFlags) destination() (convert.Destination, error) {
 	d := convert.Destination{Dir: f.outputDir, Format: f.output, Prune: f.prune, Force: f.force, Remainder: f.remainder}
 	switch f.output {
 	case "", "yaml", "json":
-	case "table", "name", "text", "markdown", "html", "sarif", "junit", "github":
+	case "table", "name", "text", "jsonl", "xml", "markdown", "html", "sarif", "junit", "github":
 		return d, fmt.Errorf("-o %s: convert writes yaml, json or a folder; a folder of that name is ./%s", f.output, f.output)
 	default:
 		if f.outputDir != "" {
