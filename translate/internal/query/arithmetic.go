@@ -14,13 +14,12 @@ import (
 func arithmetic(l *read.Lowering, f jmespath.Func, a, b read.Operand) read.Operand {
 	x, xk := operand(l, a)
 	y, yk := operand(l, b)
-	number := func(v cel.Value) read.Operand { return read.ValueOf(v, &schema.Type{Kind: schema.Number}) }
 	switch {
 	case f == jmespath.FuncDivide && xk == quantityOperand && yk == quantityOperand:
 		// a zero divisor is an error to Kyverno, where CEL gives infinity
 		l.Need(cel.Func(cel.FuncSign, y).Ne(cel.Int(0)))
 		quotient := x.Call(cel.FuncAsApproximateFloat).Binary(cel.Over, y.Call(cel.FuncAsApproximateFloat))
-		return number(quotient)
+		return read.ValueOf(read.Dyn(quotient), &schema.Type{Kind: schema.Number}) // a double may be compared with an int only as dyn
 	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
 		op := map[jmespath.Func]cel.Operator{jmespath.FuncAdd: cel.Plus, jmespath.FuncSubtract: cel.Minus, jmespath.FuncMultiply: cel.Times}[f]
 		return read.IntOf(x.Binary(op, y))
