@@ -16,8 +16,10 @@ func arithmetic(l *read.Lowering, f jmespath.Func, a, b read.Operand) read.Opera
 	y, yk := operand(l, b)
 	switch {
 	case f == jmespath.FuncDivide && xk == quantityOperand && yk == quantityOperand:
-		// a zero divisor is an error to Kyverno, where CEL gives infinity
-		l.Need(cel.Func(cel.FuncSign, y).Ne(cel.Int(0)))
+		divisor, _ := b.Lit.(string) // of the policy
+		if q, known := scalar.Quantity(divisor); !known || q.IsZero() {
+			l.Need(cel.Func(cel.FuncSign, y).Ne(cel.Int(0))) // a zero divisor is an error to Kyverno, where CEL gives infinity
+		}
 		quotient := x.Call(cel.FuncAsApproximateFloat).Binary(cel.Over, y.Call(cel.FuncAsApproximateFloat))
 		return read.ValueOf(read.Dyn(quotient), &schema.Type{Kind: schema.Number}) // a double may be compared with an int only as dyn
 	case xk == numberOperand && yk == numberOperand && f != jmespath.FuncDivide:
