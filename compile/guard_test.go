@@ -65,6 +65,29 @@ func TestRefusedGuard(t *testing.T) {
 	}
 }
 
+// An object that has lost its guard is validated like any other: what was not to be said in the
+// guard may not be said in the validation either.
+func TestRefusedGuardAndValidation(t *testing.T) {
+	illTyped := cel.True().Eq(cel.List())
+	d := &vap.Draft{
+		Base: "p", Members: []vap.Member{{Policy: "p", Rule: "r"}},
+		Constraints: vap.Constraints{Rules: []vap.ResourceRule{{Groups: []string{""}, Versions: []string{"v1"}, Resources: []string{"pods"}, Operations: []string{"CREATE"}}}},
+		Guard:       cel.Not(illTyped),
+		Validations: []vap.Validation{{Expr: illTyped, Message: "m", Left: cel.False()}},
+		Bindings:    []vap.Binding{{Actions: []string{"Deny"}}},
+	}
+	emitter := vap.NewEmitter(vap.EmitOptions{})
+	o, found := emitter.InCluster(vap.Emit(d, vap.EmitOptions{}))
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	r := &refusals{drafts: []*vap.Draft{d}}
+	r.invalid([]vap.Objects{o}, emitter, cores.NewCrew(), cores.NewPool(func() *apiserver.Checker { return apiserver.NewChecker(cel.Latest) }), nil)
+	if why := r.why[d][0]; why.Code != diag.InvalidObject {
+		t.Errorf("the rule is not refused: %v", r.why)
+	}
+}
+
 // A tree that grows past all bounds is no fault.
 func TestGuardOfTrees(t *testing.T) {
 	fault := guard(diag.Pos{}, func() {
