@@ -65,6 +65,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, crew *co
 		errs[i/2] = append(errs[i/2], h.errs...)
 		faults[i/2] = cmp.Or(faults[i/2], h.fault)
 	}
+	var unguarded []vap.Objects // which say in a validation what was said in the guard
 	for i, o := range objects {
 		if faults[i] != nil {
 			keys[i] = [sha256.Size]byte{} // the next time it is to fail again
@@ -73,6 +74,7 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, crew *co
 		for _, err := range errs[i] {
 			if o.IsGuard(err.Field) {
 				objects[i] = emitter.Unguarded(o)
+				unguarded = append(unguarded, objects[i])
 				continue
 			}
 			pos, members := o.MadeFrom(err.Field)
@@ -81,6 +83,9 @@ func (r *refusals) invalid(objects []vap.Objects, emitter *vap.Emitter, crew *co
 		}
 	}
 	cache.keepChecked(keys, errs)
+	if len(unguarded) > 0 {
+		r.invalid(unguarded, emitter, crew, checkers, cache)
+	}
 }
 
 // A half is what is said against the head of an object, or against the rest.

@@ -180,7 +180,7 @@ func equalValues(l *read.Lowering, a, b read.Operand) cel.Bool {
 	}
 	pa, pb := read.Present(l, a), read.Present(l, b)
 	same := x.Eq(y)
-	if ak, bk := read.KindOf(a.Typ()), read.KindOf(b.Typ()); ak != bk && !ofSeveralTypes(ak) && !ofSeveralTypes(bk) {
+	if ak, bk := kindCompared(a), kindCompared(b); ak != bk && !ofSeveralTypes(ak) && !ofSeveralTypes(bk) {
 		same = cel.False()
 		if numericKind(a.Typ()) && numericKind(b.Typ()) {
 			same = read.Dyn(x).Eq(read.Dyn(y))
@@ -190,6 +190,14 @@ func equalValues(l *read.Lowering, a, b read.Operand) cel.Bool {
 		return same
 	}
 	return cel.Or(cel.And(pa, pb, same), cel.And(cel.Not(pa), cel.Not(pb)))
+}
+
+// kindCompared is the kind of a value, which of [a, b] is a list.
+func kindCompared(j read.Operand) schema.Kind {
+	if j.Form == read.MultiForm {
+		return schema.List
+	}
+	return read.KindOf(j.Typ())
 }
 
 func numericKind(t *schema.Type) bool {
