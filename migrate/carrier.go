@@ -40,15 +40,16 @@ func (w PolicyState) carrier(mode string) (*unstructured.Unstructured, error) {
 		}
 		from = kept
 	}
-	from = asMade(from)
-	if spec, ok := specAsWritten(from.Object).(map[string]any); ok {
-		from.Object["spec"] = spec
+	o := asMade(from)
+	if spec, ok := specAsWritten(o.Object).(map[string]any); ok {
+		o.Object["spec"] = spec
 	}
-	o, err := from, error(nil)
 	if len(w.Staying) > 0 {
-		if o, err = someRules(from, func(name string) bool { return !w.stays(name) }); err != nil {
+		some, err := someRules(o, func(name string) bool { return !w.stays(name) })
+		if err != nil {
 			return nil, err
 		}
+		o = some
 	}
 	o.SetAPIVersion(v1alpha1.GroupVersion().String())
 	disown(o)
@@ -100,15 +101,6 @@ func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unst
 	return out, json.Unmarshal(text, &out.Object)
 }
 
-// replacing is an object in the place of another, at the version of that.
-func replacing(have, want *unstructured.Unstructured) *unstructured.Unstructured {
-	o := have.DeepCopy()
-	o.Object["spec"] = want.Object["spec"]
-	o.SetLabels(want.GetLabels())
-	o.SetAnnotations(want.GetAnnotations())
-	return o
-}
-
 // Lost are the rules that the record has and nobody carries out.
 func (w PolicyState) Lost() (names []string) {
 	if w.Source != nil || w.Carrier == nil || w.status().Original == nil || w.Stage() == v1alpha1.StageShadow {
@@ -127,12 +119,11 @@ func (w PolicyState) Lost() (names []string) {
 	return names
 }
 
-// objectTitle is what kubectl calls a policy.
-func objectTitle(o *unstructured.Unstructured) string {
-	gvk := o.GroupVersionKind()
-	title := strings.TrimSuffix(strings.ToLower(gvk.Kind), "y") + "ies." + gvk.Group + " " + o.GetName()
-	if o.GetNamespace() != "" {
-		title += " -n " + o.GetNamespace()
+// objectTitle is what kubectl calls the policy of a group: Kyverno's or kvap's.
+func (w PolicyState) objectTitle(group string) string {
+	title := strings.TrimSuffix(strings.ToLower(w.Ref.Kind), "y") + "ies." + group + " " + w.Ref.Name
+	if w.Ref.Namespace != "" {
+		title += " -n " + w.Ref.Namespace
 	}
 	return title
 }
