@@ -79,7 +79,10 @@ func (c *Comparing) recordOne(ctx context.Context, source unstructured.Unstructu
 			return err
 		}
 		record.Status.Comparison = &found
-		return live.Record(ctx, c.Cluster, record, c.TryOnly)
+		if c.TryOnly {
+			return live.Record(ctx, c.Cluster, record, metav1.DryRunAll)
+		}
+		return live.Record(ctx, c.Cluster, record)
 	})
 }
 
