@@ -167,21 +167,16 @@ func (c *Comparing) begin(ctx context.Context) error {
 	if setting.silent != "" {
 		c.tell(diag.Warnf(diag.Pos{}, diag.Conflict, "%s: what it reports is of then, and nobody judges by it now", setting.silent))
 	}
-	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.Known), 0
-	c.ledger.Natives(setting.natives)
-	c.ledger.Times(setting.times())
-	c.ledger.Since(c.Since)
-	if setting.whole {
-		c.ledger.Whole()
-	}
+	known := evidence.Options{Known: setting.Known, Natives: setting.natives, Times: setting.times(), Since: c.Since, Whole: setting.whole}
 	if c.Cluster != nil {
 		objects, _, err := background.New(c.Cluster.Config, "") // which reads them as for generate rules
 		if err != nil {
 			return err
 		}
 		engine := interp.New(setting.Policies, setting.Exceptions, judge.World(setting.Known, setting.Schemas), interp.Limits{})
-		c.ledger.Making(evidence.Making{Engine: engine, Objects: objects})
+		known.Making = &evidence.Making{Engine: engine, Objects: objects}
 	}
+	c.setting, c.ledger, c.unread = setting, evidence.New(judges, known), 0
 	c.requests, c.audit, err = c.Open(func(path string) {
 		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,
 			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
@@ -327,7 +322,7 @@ func (c *Comparing) unjudged(i evidence.Item, err error) {
 
 // about are the requests that could be made about an object: what would be asked if it
 // were created, changed in nothing, and deleted. Reports are about the first.
-func (c *Comparing) about(o *unstructured.Unstructured, at string, register *evidence.Register) []evidence.Item {
+func (c *Comparing) about(o *unstructured.Unstructured, at string, register evidence.Register) []evidence.Item {
 	reported := register.Of(o)
 	c.shadow.see(string(o.GetUID()))
 	o.SetManagedFields(nil)
@@ -354,8 +349,8 @@ func (c *Comparing) about(o *unstructured.Unstructured, at string, register *evi
 }
 
 // register is what Kyverno has reported.
-func (c *Comparing) register(ctx context.Context) (*evidence.Register, error) {
-	out := &evidence.Register{}
+func (c *Comparing) register(ctx context.Context) (evidence.Register, error) {
+	out := evidence.Register{}
 	for _, o := range c.Reports {
 		if !evidence.IsReport(o.Value) {
 			c.tell(diag.Warnf(o.Pos, diag.OtherKind, "%s is no PolicyReport; it is passed over", o.Title()))

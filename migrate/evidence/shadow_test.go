@@ -33,7 +33,7 @@ func TestShadow(t *testing.T) {
 		if one.replace[0] != "" {
 			text = strings.Replace(text, one.replace[0], one.replace[1], 1)
 		}
-		l := New(newBench(t, text, nil).judges, nil)
+		l := New(newBench(t, text, nil).judges, Options{})
 		operation := one.operation
 		if operation == "" {
 			operation = "CREATE"
@@ -66,7 +66,7 @@ func TestReportOfWhatAsks(t *testing.T) {
       message: a ConfigMap is elsewhere
       deny: {conditions: {all: [{key: "{{ here }}", operator: Equals, value: x}]}}
 `, nil)
-	l, register := b.ledger(), &Register{}
+	l, register := b.ledger(), Register{}
 	o := aConfigMap("bad")
 	register.Add(map[string]any{
 		"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport", "metadata": map[string]any{"namespace": "default"},
