@@ -26,9 +26,9 @@ type Rehearsed struct {
 }
 
 // Shadow holds what the webhook said in shadow against what Kyverno did: an object that
-// was asked for and is there now was admitted. There tells of a UID whether it is.
+// was asked for and is there now was admitted. There tells of UIDs whether their objects are.
 // What became of other requests nobody knows without an audit log.
-func (l *Ledger) Shadow(found Rehearsal, there func(uid string) bool) {
+func (l *Ledger) Shadow(found Rehearsal, there map[string]bool) {
 	place := l.place(found.Policy, found.Rule)
 	if place < 0 {
 		return
@@ -41,7 +41,7 @@ func (l *Ledger) Shadow(found Rehearsal, there func(uid string) bool) {
 			s.why = ", for instance: " + one.Message
 		}
 		if validates(r.form) && one.Operation == "CREATE" && one.UID != "" {
-			r.rehearsed(one, there(one.UID))
+			r.rehearsed(one, there[one.UID])
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestShadow(t *testing.T) {
 		found := Rehearsal{Policy: "teams", Rule: "team", Passed: 7, Failed: 1, Requests: []Rehearsed{
 			{At: time.Unix(0, 0), Operation: operation, Object: "ConfigMap/a/b", UID: "u", Verdict: one.verdict, Message: "because"},
 		}}
-		l.Shadow(found, func(uid string) bool { return uid == "u" && one.there })
+		l.Shadow(found, map[string]bool{"u": one.there})
 		row := l.Comparison().Rules[0]
 		total := row.Total()
 		if total.Agreed != one.agreed || total.Disagreed != one.dis || total.Unclear != one.unclear || len(row.Disagreements) != one.dis {
