@@ -93,12 +93,20 @@ func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unst
 	if node == nil {
 		return nil, fmt.Errorf("no rule of it would be left; leave it with Kyverno")
 	}
-	out := &unstructured.Unstructured{}
-	text, err := json.Marshal(node.Value())
-	if err != nil {
-		panic(err) // as above
+	return ObjectOf(node), nil
+}
+
+// ObjectOf is a policy as an object.
+func ObjectOf(source *policy.Node) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	data, err := json.Marshal(source.Value())
+	if err == nil {
+		err = json.Unmarshal(data, &o.Object)
 	}
-	return out, json.Unmarshal(text, &out.Object)
+	if err != nil {
+		panic(err) // it came from YAML
+	}
+	return o
 }
 
 // Lost are the rules that the record has and nobody carries out.
