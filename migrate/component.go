@@ -1,12 +1,10 @@
 package migrate
 
 import (
-	"cmp"
-	"encoding/json"
+	"reflect"
 	"strconv"
 	"strings"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -21,8 +19,7 @@ type Component struct {
 	// Files are by name, in the order of their names.
 	Files []File
 
-	resources []string // of the kustomization
-	patches   []map[string]string
+	resources, patches []string // of the kustomization
 }
 
 // File is a file of a component.
@@ -47,18 +44,11 @@ func Components(w PolicyState, moves []*Move) ([]Component, error) {
 		w = w.after(m)
 	}
 	for i, c := range out {
-		list := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
-		if len(c.resources) > 0 {
-			list["resources"] = c.resources
-		}
-		if len(c.patches) > 0 {
-			list["patches"] = c.patches
-		}
-		data, err := yaml.Marshal(list)
+		list, err := yaml.Marshal(c.list())
 		if err != nil {
 			return nil, err
 		}
-		out[i].Files = append([]File{{"kustomization.yaml", data}}, c.Files...)
+		out[i].Files = append([]File{{"kustomization.yaml", list}}, c.Files...)
 	}
 	return out, nil
 }
@@ -76,58 +66,39 @@ func folderOf(ref v1alpha1.PolicyReference) string {
 }
 
 func (c *Component) add(w PolicyState, m *Move) error {
-	of := cmp.Or(m.Write, m.Delete)
+	of := m.Write
+	if of == nil {
+		of = m.Delete
+	}
 	name := "source"
 	have := w.Source
 	if of.GroupVersionKind().Group == v1alpha1.Group {
 		name, have = "kvap", w.Carrier
 	}
-	var data []byte
-	var err error
+	var doc map[string]any
 	switch {
 	case m.Delete != nil:
 		name += "-delete.yaml"
-		meta := map[string]any{"name": of.GetName()}
-		if of.GetNamespace() != "" {
-			meta["namespace"] = of.GetNamespace()
-		}
-		data, err = yaml.Marshal(map[string]any{"apiVersion": of.GetAPIVersion(), "kind": of.GetKind(), "metadata": meta, "$patch": "delete"})
-		c.patches = append(c.patches, map[string]string{"path": name})
+		doc = identity(of)
+		doc["$patch"] = "delete"
+		c.patches = append(c.patches, name)
 	case have == nil:
 		name += ".yaml"
 		o := asMade(of)
 		if name == "kvap.yaml" {
 			annotate(o, wavesBefore(w.Source))
 		}
-		data, err = yaml.Marshal(o.Object)
+		doc = o.Object
 		c.resources = append(c.resources, name)
 	default:
 		name += "-patch.yaml"
-		data, err = patchOf(asMade(have), asMade(of))
-		c.patches = append(c.patches, map[string]string{"path": name})
+		doc = identity(of)
+		merge(doc, difference(asMade(have).Object, asMade(of).Object))
+		c.patches = append(c.patches, name)
 	}
+	data, err := yaml.Marshal(doc)
 	c.Files = append(c.Files, File{name, data})
 	return err
-}
-
-// patchOf is a merge patch from one version of an object to another, which names the object.
-func patchOf(from, to *unstructured.Unstructured) ([]byte, error) {
-	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
-		unstructured.RemoveNestedField(from.Object, path...) // so that it is in the patch
-	}
-	before, err := json.Marshal(from.Object)
-	if err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(to.Object)
-	if err != nil {
-		return nil, err
-	}
-	patch, err := jsonpatch.CreateMergePatch(before, after)
-	if err != nil {
-		return nil, err
-	}
-	return yaml.JSONToYAML(patch)
 }
 
 // wavesBefore has Argo CD make a policy of kvap.dev a wave before the one in which Kyverno's is,
@@ -142,3 +113,63 @@ func wavesBefore(source *unstructured.Unstructured) map[string]string {
 
 // syncWave is when Argo CD makes an object, the smallest first.
 const syncWave = "argocd.argoproj.io/sync-wave"
+
+func (c Component) list() map[string]any {
+	list := map[string]any{"apiVersion": "kustomize.config.k8s.io/v1alpha1", "kind": "Component"}
+	if len(c.resources) > 0 {
+		list["resources"] = c.resources
+	}
+	var patches []any
+	for _, name := range c.patches {
+		patches = append(patches, map[string]any{"path": name})
+	}
+	if patches != nil {
+		list["patches"] = patches
+	}
+	return list
+}
+
+// identity is what names an object.
+func identity(o *unstructured.Unstructured) map[string]any {
+	meta := map[string]any{"name": o.GetName()}
+	if o.GetNamespace() != "" {
+		meta["namespace"] = o.GetNamespace()
+	}
+	return map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "metadata": meta}
+}
+
+// difference is a merge patch from one object to another.
+func difference(from, to map[string]any) map[string]any {
+	out := map[string]any{}
+	for key := range from {
+		if _, ok := to[key]; !ok {
+			out[key] = nil
+		}
+	}
+	for key, want := range to {
+		have, ok := from[key]
+		a, isMap := have.(map[string]any)
+		b, areMaps := want.(map[string]any)
+		switch {
+		case ok && reflect.DeepEqual(have, want):
+		case isMap && areMaps:
+			out[key] = difference(a, b)
+		default:
+			out[key] = want
+		}
+	}
+	return out
+}
+
+// merge lays a map over another.
+func merge(into, over map[string]any) {
+	for key, value := range over {
+		a, isMap := into[key].(map[string]any)
+		b, areMaps := value.(map[string]any)
+		if isMap && areMaps {
+			merge(a, b)
+			continue
+		}
+		into[key] = value
+	}
+}
