@@ -9,29 +9,24 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-func refuseAdopt(w PolicyState) error {
-	if err := w.refuseStopped(); err != nil {
-		return err
-	}
-	switch {
-	case w.doing(Adopt):
-		return nil
-	case w.outOfShadow():
-		return fmt.Errorf("Kyverno's policy is gone, and that of kvap.dev is all there is; kvap migrate enforce %s notes that, and there is nothing to adopt then", w.Title()) //nolint:staticcheck // a name
-	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted && w.closed():
-		return fmt.Errorf("it is %s, and nobody enforces it; kvap migrate enforce %s does, from a policy of kvap.dev, and there is nothing to adopt then", w.Stage(), w.Title())
-	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
-		return fmt.Errorf("it is %s, and Kyverno enforces it; kvap migrate enforce %s comes first", w.Stage(), w.Title())
-	case w.status().Way == v1alpha1.WayReplace && !w.closed():
-		return fmt.Errorf("some of its rules are carried out by nothing but Kyverno, and stay there; kvap.dev has the others already")
-	case w.status().Way == v1alpha1.WayAdmission && w.Carrier != nil && w.Stage() != v1alpha1.StageAdopted:
-		return fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
-	}
-	return nil
-}
-
 // adopt has the policy in kvap's kind in place of Kyverno's.
 func (g Goal) adopt(w PolicyState) (*Move, error) {
+	if err := w.refuseStopped(); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.doing(Adopt): // which was not refused when it began
+	case w.outOfShadow():
+		return nil, fmt.Errorf("Kyverno's policy is gone, and that of kvap.dev is all there is; kvap migrate enforce %s notes that, and there is nothing to adopt then", w.Title()) //nolint:staticcheck // a name
+	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted && w.closed():
+		return nil, fmt.Errorf("it is %s, and nobody enforces it; kvap migrate enforce %s does, from a policy of kvap.dev, and there is nothing to adopt then", w.Stage(), w.Title())
+	case w.Stage() != v1alpha1.StageEnforced && w.Stage() != v1alpha1.StageAdopted:
+		return nil, fmt.Errorf("it is %s, and Kyverno enforces it; kvap migrate enforce %s comes first", w.Stage(), w.Title())
+	case w.status().Way == v1alpha1.WayReplace && !w.closed():
+		return nil, fmt.Errorf("some of its rules are carried out by nothing but Kyverno, and stay there; kvap.dev has the others already")
+	case w.status().Way == v1alpha1.WayAdmission && w.Carrier != nil && w.Stage() != v1alpha1.StageAdopted:
+		return nil, fmt.Errorf("kvap.dev has a policy of this name already, which no migration has made; rename or delete it")
+	}
 	if w.doing(Adopt) || w.Stage() == v1alpha1.StageAdopted {
 		if err := w.sameAsRecorded(Adopt); err != nil {
 			return nil, err

@@ -40,15 +40,16 @@ func (w PolicyState) carrier(mode string) (*unstructured.Unstructured, error) {
 		}
 		from = kept
 	}
-	from = asMade(from)
-	if spec, ok := specAsWritten(from.Object).(map[string]any); ok {
-		from.Object["spec"] = spec
+	o := asMade(from)
+	if spec, ok := specAsWritten(o.Object).(map[string]any); ok {
+		o.Object["spec"] = spec
 	}
-	o, err := from, error(nil)
 	if len(w.Staying) > 0 {
-		if o, err = someRules(from, func(name string) bool { return !w.stays(name) }); err != nil {
+		some, err := someRules(o, func(name string) bool { return !w.stays(name) })
+		if err != nil {
 			return nil, err
 		}
+		o = some
 	}
 	o.SetAPIVersion(v1alpha1.GroupVersion().String())
 	disown(o)
@@ -92,20 +93,19 @@ func someRules(o *unstructured.Unstructured, keep func(name string) bool) (*unst
 	if node == nil {
 		return nil, fmt.Errorf("no rule of it would be left; leave it with Kyverno")
 	}
-	out := &unstructured.Unstructured{}
-	text, err := json.Marshal(node.Value())
-	if err != nil {
-		panic(err) // as above
-	}
-	return out, json.Unmarshal(text, &out.Object)
+	return ObjectOf(node), nil
 }
 
-// replacing is an object in the place of another, at the version of that.
-func replacing(have, want *unstructured.Unstructured) *unstructured.Unstructured {
-	o := have.DeepCopy()
-	o.Object["spec"] = want.Object["spec"]
-	o.SetLabels(want.GetLabels())
-	o.SetAnnotations(want.GetAnnotations())
+// ObjectOf is a policy as an object.
+func ObjectOf(source *policy.Node) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	data, err := json.Marshal(source.Value())
+	if err == nil {
+		err = json.Unmarshal(data, &o.Object)
+	}
+	if err != nil {
+		panic(err) // it came from YAML
+	}
 	return o
 }
 
@@ -127,12 +127,11 @@ func (w PolicyState) Lost() (names []string) {
 	return names
 }
 
-// objectTitle is what kubectl calls a policy.
-func objectTitle(o *unstructured.Unstructured) string {
-	gvk := o.GroupVersionKind()
-	title := strings.TrimSuffix(strings.ToLower(gvk.Kind), "y") + "ies." + gvk.Group + " " + o.GetName()
-	if o.GetNamespace() != "" {
-		title += " -n " + o.GetNamespace()
+// objectTitle is what kubectl calls the policy of a group: Kyverno's or kvap's.
+func (w PolicyState) objectTitle(group string) string {
+	title := strings.TrimSuffix(strings.ToLower(w.Ref.Kind), "y") + "ies." + group + " " + w.Ref.Name
+	if w.Ref.Namespace != "" {
+		title += " -n " + w.Ref.Namespace
 	}
 	return title
 }

@@ -91,7 +91,7 @@ func TestOwnedByWithoutItsOwnMark(t *testing.T) {
 	if got := OwnedBy(o); got != "Argo CD" {
 		t.Errorf("owned by %q; want Argo CD", got)
 	}
-	w := PolicyState{Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Original: recorded(o)}}}
+	w := PolicyState{Record: &v1alpha1.Migration{Status: v1alpha1.MigrationStatus{Original: keepOriginal(o, nil)}}}
 	if got := w.OwnedBy(); got != "Argo CD" {
 		t.Errorf("what is to be made again is owned by %q; want Argo CD", got)
 	}

@@ -45,9 +45,12 @@ func (g Goal) refuseEnforce(w PolicyState) error {
 	if w.Unread != "" && g.Accept == "" {
 		return fmt.Errorf("%s; or say why it may go on: --accept REASON", w.Unread)
 	}
-	if name := w.exceptedByKyverno(); name != "" && g.Accept == "" {
-		return fmt.Errorf("the PolicyException %s of %s excepts from it, which kvap does not read: what Kyverno admits for it would be denied; "+
-			"write it into the policy as a match condition, or say why it may go on: --accept REASON", name, ExceptingGroup)
+	for _, one := range w.Around {
+		o := unstructured.Unstructured{Object: one}
+		if gvk := o.GroupVersionKind(); gvk.Group == ExceptingGroup && gvk.Kind == "PolicyException" && g.Accept == "" {
+			return fmt.Errorf("the PolicyException %s/%s of %s excepts from it, which kvap does not read: what Kyverno admits for it would be denied; "+
+				"write it into the policy as a match condition, or say why it may go on: --accept REASON", o.GetNamespace(), o.GetName(), ExceptingGroup)
+		}
 	}
 	if rules := twiceRules(w.Source); len(rules) > 0 && g.Accept == "" {
 		return fmt.Errorf("%s changes again what it has changed, so it may act twice while both sides enforce it (%s); "+
@@ -66,15 +69,11 @@ func (g Goal) refuseEnforce(w PolicyState) error {
 // there: it takes none of the former with admission off, keeps what the latter made in step
 // whatever they say of admission, and kvap.dev has no kind for them.
 func (w PolicyState) refuseChanging() error {
-	why := ""
-	switch {
-	case w.Ref.Group != ExceptingGroup:
-		return nil
-	case strings.TrimPrefix(w.Ref.Kind, "Namespaced") == "MutatingPolicy":
-		why = "whose admission is off is refused by Kyverno"
-	case strings.TrimPrefix(w.Ref.Kind, "Namespaced") == "GeneratingPolicy":
-		why = "is carried out by Kyverno in the background, whatever it says of admission"
-	default:
+	why := map[string]string{
+		"MutatingPolicy":   "whose admission is off is refused by Kyverno",
+		"GeneratingPolicy": "is carried out by Kyverno in the background, whatever it says of admission",
+	}[strings.TrimPrefix(w.Ref.Kind, "Namespaced")]
+	if w.Ref.Group != ExceptingGroup || why == "" {
 		return nil
 	}
 	return fmt.Errorf("a %s %s, and kvap.dev has no such kind, so that nothing could switch Kyverno off for it; "+
@@ -101,20 +100,12 @@ func (w PolicyState) wayToCompare() string {
 // does not read.
 const ExceptingGroup = "policies.kyverno.io"
 
-// exceptedByKyverno is an exception that only Kyverno counts; "" where there is none.
-func (w PolicyState) exceptedByKyverno() string {
-	for _, one := range w.Around {
-		o := unstructured.Unstructured{Object: one}
-		if gvk := o.GroupVersionKind(); gvk.Group == ExceptingGroup && gvk.Kind == "PolicyException" {
-			return o.GetNamespace() + "/" + o.GetName()
-		}
-	}
-	return ""
-}
-
 // enforce has kvap enforce the policy, sees that it does, and then switches Kyverno
 // off. What was begun goes on in the way that was recorded.
 func (g Goal) enforce(w PolicyState) (*Move, error) {
+	if err := g.refuseEnforce(w); err != nil {
+		return nil, err
+	}
 	if w.Stage() == v1alpha1.StageAdopted {
 		return nil, fmt.Errorf("it is adopted: kvap enforces it, from a policy of kvap.dev")
 	}
@@ -143,8 +134,7 @@ func (g Goal) enforceInPlace(w PolicyState) (*Move, error) {
 	if w.doing(Enforce) && w.Stage() != v1alpha1.StageEnforced && w.changed() {
 		return g.enforceChanged(w)
 	}
-	if m := annotated(w.Source, "enforce-1-native", "have kvap enforce it beside Kyverno", w.history(),
-		map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
+	if m := w.annotated(w.Source, "enforce-1-native", "have kvap enforce it beside Kyverno", map[string]string{v1alpha1.ModeKey: v1alpha1.ModeEnforce}); m != nil {
 		return m, nil
 	}
 	if seen := w.SourceStatus.as(v1alpha1.ModeEnforce, w.Source); !seen.Yes {
@@ -216,10 +206,13 @@ func (g Goal) enforceElsewhere(w PolicyState, way v1alpha1.MigrationWay) (*Move,
 	if err != nil {
 		return nil, err
 	}
-	annotate(kept, map[string]string{
+	o := w.Source.DeepCopy()
+	o.Object["spec"] = kept.Object["spec"]
+	o.SetAnnotations(kept.GetAnnotations()) // one may say for which controllers of pods the rules are
+	annotate(o, map[string]string{
 		v1alpha1.ModeKey: v1alpha1.ModeOff, v1alpha1.HistoryKey: w.history(), v1alpha1.KyvernoKey: v1alpha1.KyvernoSome, v1alpha1.OrphanedKey: "",
 	})
-	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: replacing(w.Source, kept)}, nil
+	return &Move{Does: "leave Kyverno the rules that only it carries out", Part: "enforce-2-kyverno-off", Write: o}, nil
 }
 
 // kept is where a policy that is deleted can be found.
@@ -247,7 +240,7 @@ func (w PolicyState) carry(part, mode string) (*Move, error) {
 	if mode == v1alpha1.ModeShadow {
 		does, see = "have kvap judge it without effect", "see that it is judged"
 	}
-	if m := annotated(w.Carrier, part, does, w.history(), map[string]string{v1alpha1.ModeKey: mode}); m != nil {
+	if m := w.annotated(w.Carrier, part, does, map[string]string{v1alpha1.ModeKey: mode}); m != nil {
 		return m, nil
 	}
 	if seen := w.CarrierStatus.as(mode, w.Carrier); !seen.Yes {

@@ -1,10 +1,6 @@
 package migrate
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-)
+import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // An ownershipMark is a label or annotation by which a tool knows what it manages.
 type ownershipMark struct{ tool, key string }
@@ -41,8 +37,11 @@ func OwnedBy(o *unstructured.Unstructured) string {
 		return "Helm"
 	}
 	for _, f := range o.GetManagedFields() {
-		if i := slices.IndexFunc(writers(), func(w ownershipMark) bool { return w.key == f.Manager }); i >= 0 {
-			return writers()[i].tool
+		switch f.Manager {
+		case "argocd-controller", "argocd-application-controller":
+			return "Argo CD"
+		case "kustomize-controller", "helm-controller":
+			return "Flux"
 		}
 	}
 	if o.GetLabels()[instance] != "" {
@@ -64,32 +63,20 @@ func (w PolicyState) OwnedBy() string {
 	return OwnedBy(was)
 }
 
-// writers are the names under which tools write fields.
-func writers() []ownershipMark {
-	return []ownershipMark{{"Argo CD", "argocd-controller"}, {"Argo CD", "argocd-application-controller"}, {"Flux", "kustomize-controller"}, {"Flux", "helm-controller"}}
-}
-
 // disown takes the marks out of a copy of an object that the tool does not know: it
 // would remove it.
 func disown(o *unstructured.Unstructured) {
-	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	labels := o.GetLabels()
 	for _, m := range marks() {
 		delete(labels, m.key)
-		delete(annotations, m.key)
+		annotate(o, map[string]string{m.key: ""})
 	}
 	if labels[managedBy] == "Helm" {
 		delete(labels, managedBy)
 	}
 	delete(labels, instance)
-	for key, values := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
-		if len(values) == 0 {
-			unstructured.RemoveNestedField(o.Object, "metadata", key)
-		}
+	if len(labels) == 0 {
+		labels = nil
 	}
-	if len(labels) > 0 {
-		o.SetLabels(labels)
-	}
-	if len(annotations) > 0 {
-		o.SetAnnotations(annotations)
-	}
+	o.SetLabels(labels)
 }

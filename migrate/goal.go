@@ -47,11 +47,15 @@ type Goal struct {
 // The intention is recorded before the first move, and that it is reached after the
 // last, so that whatever happens between can be gone on with, or back from.
 func (g Goal) Next(w PolicyState) (*Move, error) {
-	if g.untouched(w) {
-		return w.forget(), nil
+	elsewhere := w.Source != nil && w.status().Original == nil && (isOff(w.Source) || KyvernoHasRest(w.Source)) // by files, or a record that is gone
+	if g.Verb == Rollback && w.status().Doing == nil && w.Stage() == v1alpha1.StageNone && !elsewhere && !w.leftBehind() {
+		return w.forget(), nil // nothing was done that could be undone
 	}
-	if err := g.refuse(w); err != nil {
+	if err := g.refuseGone(w); err != nil {
 		return nil, err
+	}
+	if d := w.status().Doing; d != nil && d.Verb != g.Verb && g.Verb != Rollback && !g.forwardAgain(w) {
+		return nil, fmt.Errorf("%s was begun at %s and has not ended; %s", d.Verb, d.At.UTC().Format(time.RFC3339), w.WayOn())
 	}
 	move, err := g.act(w)
 	if err == nil {
@@ -75,11 +79,6 @@ func (g Goal) Next(w PolicyState) (*Move, error) {
 	return g.begin(w), nil
 }
 
-// untouched tells of a policy to which nothing was done that could be undone.
-func (g Goal) untouched(w PolicyState) bool {
-	return g.Verb == Rollback && w.status().Doing == nil && w.Stage() == v1alpha1.StageNone && !w.movedElsewhere() && !w.leftBehind()
-}
-
 func (g Goal) stage() v1alpha1.MigrationStage {
 	switch g.Verb {
 	case Shadow:
@@ -90,28 +89,6 @@ func (g Goal) stage() v1alpha1.MigrationStage {
 		return v1alpha1.StageAdopted
 	}
 	return g.To
-}
-
-// refuse says why the goal is not to be gone for.
-func (g Goal) refuse(w PolicyState) error {
-	if err := g.refuseGone(w); err != nil {
-		return err
-	}
-	if d := w.status().Doing; d != nil && d.Verb != g.Verb && g.Verb != Rollback && !g.forwardAgain(w) {
-		return fmt.Errorf("%s was begun at %s and has not ended; %s", d.Verb, d.At.UTC().Format(time.RFC3339), w.WayOn())
-	}
-	switch g.Verb {
-	case Shadow:
-		return refuseShadow(w)
-	case Enforce:
-		return g.refuseEnforce(w)
-	case Adopt:
-		return refuseAdopt(w)
-	}
-	if w.Carrier != nil && w.Carrier.GetGeneration() > 1 && g.Accept == "" {
-		return fmt.Errorf("the policy of kvap.dev has changed since it took over, and going back loses that; say why it may: --accept REASON")
-	}
-	return nil
 }
 
 // forwardAgain tells that kvap has not let go yet of a policy on its way back, so that
@@ -157,7 +134,8 @@ func (w PolicyState) WayOn() string {
 	return on(d.Verb) + " goes on, and " + on(Rollback) + " goes back"
 }
 
-// act is the first of the moves between beginning and end that is not made.
+// act is the first of the moves between beginning and end that is not made. An error is
+// why the goal is not to be gone for.
 func (g Goal) act(w PolicyState) (*Move, error) {
 	switch g.Verb {
 	case Shadow:
@@ -180,14 +158,8 @@ func (g Goal) begin(w PolicyState) *Move {
 	s.Doing = &v1alpha1.MigrationStep{Verb: g.Verb, At: metav1.NewTime(w.Now.UTC().Truncate(time.Second)), To: g.stage(), Why: g.reason(w)}
 	switch {
 	case w.Source == nil || g.Verb == Rollback && !w.leftBehind():
-	case w.Stage() == v1alpha1.StageNone, w.Stage() == v1alpha1.StageShadow:
-		kept := w.Source
-		if isOff(kept) { // it has changed on its way
-			kept = switchedOn(kept, s.Original)
-		}
-		s.Original = keepOriginal(kept, s.Original)
-	case w.Stage() == v1alpha1.StageEnforced && g.Verb == Adopt && isOff(w.Source):
-		s.Original = keepOriginal(switchedOn(w.Source, s.Original), s.Original)
+	case w.Stage() == v1alpha1.StageNone, w.Stage() == v1alpha1.StageShadow, w.Stage() == v1alpha1.StageEnforced && g.Verb == Adopt && isOff(w.Source):
+		s.Original = keepOriginal(w.Source, s.Original)
 	}
 	switch {
 	case g.Verb == Enforce && (w.Stage() != v1alpha1.StageEnforced || w.closed()):
@@ -281,21 +253,23 @@ func (w PolicyState) history() string {
 	for _, s := range steps[max(0, len(steps)-few):] {
 		text := s.Verb + " " + s.At.UTC().Format(time.RFC3339)
 		if s.Why != "" {
-			text += " (accepted: " + shortReason(s.Why) + ")"
+			text += " (accepted: " + Shortened(s.Why, mostReason) + ")"
 		}
 		out = append(out, text)
 	}
 	return strings.Join(out, "; ")
 }
 
-// shortReason is a reason as an annotation has it, of which an object may have 256 KiB in
-// all. The record has the whole.
-func shortReason(why string) string {
-	const most = 200
-	if len(why) <= most {
-		return why
+// mostReason is how long a reason is in an annotation: an object may have 256 KiB of them
+// in all. The record has the whole.
+const mostReason = 200
+
+// Shortened is a text of so many bytes at most.
+func Shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return strings.ToValidUTF8(why[:most], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // A Move is one thing to do: write, delete, record or wait. Whoever makes it reads
@@ -330,8 +304,8 @@ func (m *Move) Releases() bool {
 func wait(does, why string) *Move { return &Move{Does: does, Wait: why} }
 
 // annotated is a move that sets annotations of a policy; nil where they are as
-// wanted. history is written with the others, but is not a reason to write.
-func annotated(policy *unstructured.Unstructured, part, does, history string, values map[string]string) *Move {
+// wanted. What was done is written with the others, but is not a reason to write.
+func (w PolicyState) annotated(policy *unstructured.Unstructured, part, does string, values map[string]string) *Move {
 	same := true
 	have := policy.GetAnnotations()
 	for key, value := range values {
@@ -341,8 +315,8 @@ func annotated(policy *unstructured.Unstructured, part, does, history string, va
 		return nil
 	}
 	o := policy.DeepCopy()
+	annotate(o, map[string]string{v1alpha1.HistoryKey: w.history()})
 	annotate(o, values)
-	annotate(o, map[string]string{v1alpha1.HistoryKey: history})
 	return &Move{Does: does, Part: part, Write: o}
 }
 
@@ -350,5 +324,5 @@ func annotated(policy *unstructured.Unstructured, part, does, history string, va
 // one is deleted or let go; nil where it does. Somebody may have decided before that to
 // delete this one, and be slow: what is deleted must be as it was read, so he is refused.
 func (w PolicyState) noteUnderWay(policy *unstructured.Unstructured, part string) *Move {
-	return annotated(policy, part, "note in it what is under way", w.history(), map[string]string{v1alpha1.HistoryKey: w.history()})
+	return w.annotated(policy, part, "note in it what is under way", map[string]string{v1alpha1.HistoryKey: w.history()})
 }

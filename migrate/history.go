@@ -126,34 +126,22 @@ func asMade(policy *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// recorded records a policy as it is.
-func recorded(policy *unstructured.Unstructured) *v1alpha1.LastGood {
-	made := asMade(policy)
-	data, err := json.Marshal(made.Object)
-	if err != nil {
-		panic(err) // what came as JSON goes as JSON
-	}
-	return &v1alpha1.LastGood{Digest: Digest(made.Object), Policy: string(data)}
-}
-
 // keepOriginal records a policy as it is, but for what a migration has written into it:
 // of that, what was there before counts.
 func keepOriginal(policy *unstructured.Unstructured, before *v1alpha1.LastGood) *v1alpha1.LastGood {
-	o := unorphaned(policy).DeepCopy()
+	o := asMade(unorphaned(policy))
 	annotate(o, map[string]string{v1alpha1.HistoryKey: "", v1alpha1.KyvernoKey: ""})
 	if was, err := restored(before); err == nil {
+		if isOff(policy) {
+			restoreAdmission(o, was)
+		}
 		annotate(o, map[string]string{v1alpha1.ModeKey: modeOf(was)})
 	}
-	return recorded(o)
-}
-
-// switchedOn is a policy in which admission is as it was when it was recorded.
-func switchedOn(policy *unstructured.Unstructured, before *v1alpha1.LastGood) *unstructured.Unstructured {
-	o := policy.DeepCopy()
-	if was, err := restored(before); err == nil {
-		restoreAdmission(o, was)
+	data, err := json.Marshal(o.Object)
+	if err != nil {
+		panic(err) // what came as JSON goes as JSON
 	}
-	return o
+	return &v1alpha1.LastGood{Digest: Digest(o.Object), Policy: string(data)}
 }
 
 // restored is the policy that was recorded.

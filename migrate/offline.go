@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -70,7 +71,10 @@ func (g Goal) enforced(w PolicyState) PolicyState {
 	if err != nil {
 		return w
 	}
-	return w.After(moves)
+	for _, m := range moves {
+		w = w.after(m)
+	}
+	return w
 }
 
 // HandedOver is what is told of a policy before anything is done.
@@ -114,38 +118,20 @@ func (g Goal) Moves(w PolicyState) ([]*Move, error) {
 	return nil, fmt.Errorf("%s of %s does not come to an end; this is a bug of kvap", g.Verb, w.Title())
 }
 
-// After is the state after moves that went well.
-func (w PolicyState) After(moves []*Move) PolicyState {
-	for _, m := range moves {
-		w = w.after(m)
-	}
-	return w
-}
-
 // after is the state after a move that went well. After waiting, everybody judges by
 // what is there.
 func (w PolicyState) after(m *Move) PolicyState {
 	switch {
 	case m.Record != nil:
 		w.Record = m.Record
-	case m.Write != nil:
-		w = w.with(m.Write, m.Write)
-	case m.Delete != nil:
-		w = w.with(m.Delete, nil)
-	default:
+	case m.IsWait():
 		w.SourceStatus, w.CarrierStatus = seenOf(w.Source), seenOf(w.Carrier)
 		w.Kyverno = Judging{Yes: w.Source != nil && !isOff(w.Source) && !w.GivenUp}
+	case cmp.Or(m.Write, m.Delete).GroupVersionKind().Group == v1alpha1.Group:
+		w.Carrier = m.Write
+	default:
+		w.Source, w.Kyverno = m.Write, Judging{Why: "it has just changed"}
 	}
-	return w
-}
-
-// with has the policy of a kind replaced.
-func (w PolicyState) with(of, by *unstructured.Unstructured) PolicyState {
-	if of.GroupVersionKind().Group == v1alpha1.Group {
-		w.Carrier = by
-		return w
-	}
-	w.Source, w.Kyverno = by, Judging{Why: "it has just changed"}
 	return w
 }
 

@@ -25,10 +25,11 @@ func MakePlan(compiled compile.Result, unread []*policy.Unread, violations map[*
 		planned = append(planned, planOf(p, rules[p], compiled, violations))
 	}
 	for _, u := range unread {
+		version, _ := u.Source.Get("apiVersion").Value().(string)
 		rule := report.PlannedRule{Rule: u.Name, Target: report.Unsupported, Line: u.Pos.Line, Reason: u.Reason, Codes: []report.PlannedCode{plannedCode(u.Code)}}
 		planned = append(planned, report.PlannedPolicy{
 			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, File: u.Pos.File, Line: u.Pos.Line,
-			Becomes: "unsupported", Wave: staying, Kyverno: unreadAhead(u), Rules: []report.PlannedRule{rule},
+			Becomes: "unsupported", Wave: staying, Kyverno: ahead(version, u.Kind), Rules: []report.PlannedRule{rule},
 		})
 	}
 	slices.SortStableFunc(planned, func(a, b report.PlannedPolicy) int {
@@ -39,9 +40,8 @@ func MakePlan(compiled compile.Result, unread []*policy.Unread, violations map[*
 }
 
 func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, violations map[*compile.Rule]report.Violations) report.PlannedPolicy {
-	group, _, _ := strings.Cut(p.APIVersion, "/")
-	out := report.PlannedPolicy{Kind: p.Kind, Namespace: p.Within(), Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Kyverno: ahead(group, p.Kind)}
-	denies := false
+	out := report.PlannedPolicy{Kind: p.Kind, Namespace: p.Within(), Name: p.Name, File: p.Pos.File, Line: p.Pos.Line, Kyverno: ahead(p.APIVersion, p.Kind)}
+	differs := false // by a code that says so
 	for _, r := range rules {
 		row := report.PlannedRule{Rule: r.Name(), Type: r.Type(), Target: report.Target(r.Target), Line: r.Pos().Line, Reason: r.Reason}
 		if why := r.NotServed(); why != "" {
@@ -51,15 +51,17 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, vi
 			row.Violations = &v
 		}
 		row.Denies = row.Type == "validate" && canDeny(r)
-		denies = denies || row.Denies
-		for _, c := range r.Codes {
-			row.Codes = append(row.Codes, plannedCode(c))
-		}
+		out.Denies = out.Denies || row.Denies
+		codes := slices.Clip(r.Codes)
 		if r.Source != nil && actsTwice(r.Source) {
-			row.Codes = append(row.Codes, plannedCode(diag.ActsTwice))
+			codes = append(codes, diag.ActsTwice)
 		}
 		if r.Source != nil && takenOver(r.Source) {
-			row.Codes = append(row.Codes, plannedCode(diag.TakenOver))
+			codes = append(codes, diag.TakenOver)
+		}
+		for _, c := range codes {
+			row.Codes = append(row.Codes, plannedCode(c))
+			differs = differs || c >= 300 && c < 400
 		}
 		for _, i := range r.Objects {
 			if name := compiled.Objects[i].Policy.Name; !slices.Contains(out.Objects, name) {
@@ -69,14 +71,25 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, vi
 		out.Rules = append(out.Rules, row)
 	}
 	out.Becomes = becomes(out.Rules)
-	out.Denies = denies
-	out.Wave = waveOf(out)
+	switch {
+	case out.Becomes == "unsupported":
+		out.Wave = staying
+	case out.Becomes != "native":
+		out.Wave = remaining
+	case differs:
+		out.Wave = different
+	case out.Denies:
+		out.Wave = enforcing
+	default:
+		out.Wave = auditing
+	}
 	return out
 }
 
 // ahead is what becomes of a policy of a kind with the next versions of Kyverno. Those of
 // kvap.dev have left it, and of cleanup policies nothing is decided.
-func ahead(group, kind string) report.Ahead {
+func ahead(apiVersion, kind string) report.Ahead {
+	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {
 	case IsLegacy(v1alpha1.PolicyReference{Group: group, Kind: kind}):
 		return report.Ahead{On120: report.NoEffect, On121: report.Gone}
@@ -84,15 +97,6 @@ func ahead(group, kind string) report.Ahead {
 		return report.Ahead{On120: report.AsNow, On121: report.AsNow}
 	}
 	return report.Ahead{}
-}
-
-func unreadAhead(u *policy.Unread) report.Ahead {
-	if u.Source == nil {
-		return report.Ahead{}
-	}
-	version, _ := u.Source.Get("apiVersion").Value().(string)
-	group, _, _ := strings.Cut(version, "/")
-	return ahead(group, u.Kind)
 }
 
 func plannedCode(c diag.Code) report.PlannedCode {
@@ -156,32 +160,4 @@ func waves() []report.Wave {
 		{Number: staying, Title: "stays with Kyverno",
 			Advice: "Some rule has no place with kvap. Rewrite it, or keep Kyverno for it."},
 	}
-}
-
-// waveOf is the wave of a policy.
-func waveOf(p report.PlannedPolicy) int {
-	switch {
-	case p.Becomes == "unsupported":
-		return staying
-	case p.Becomes != "native":
-		return remaining
-	case differs(p):
-		return different
-	case p.Denies:
-		return enforcing
-	}
-	return auditing
-}
-
-// differs tells whether a code says that a rule behaves otherwise than with
-// Kyverno.
-func differs(p report.PlannedPolicy) bool {
-	for _, r := range p.Rules {
-		for _, c := range r.Codes {
-			if c.Code >= 300 && c.Code < 400 {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -69,7 +69,7 @@ func (w PolicyState) judgedBy() *unstructured.Unstructured {
 
 // Restart is the command that has kvap enforce a policy again that somebody has stopped.
 func (w PolicyState) Restart() string {
-	return "kubectl annotate --overwrite " + objectTitle(w.judgedBy()) + " " + v1alpha1.ModeKey + "=" + v1alpha1.ModeEnforce
+	return "kubectl annotate --overwrite " + w.objectTitle(w.judgedBy().GroupVersionKind().Group) + " " + v1alpha1.ModeKey + "=" + v1alpha1.ModeEnforce
 }
 
 // refuseStopped is an error where a verb would undo what somebody has decided.

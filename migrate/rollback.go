@@ -12,6 +12,9 @@ import (
 // rollback leads back in the reverse order: Kyverno judges again, is seen to, and then
 // kvap lets go.
 func (g Goal) rollback(w PolicyState) (*Move, error) {
+	if w.Carrier != nil && w.Carrier.GetGeneration() > 1 && g.Accept == "" {
+		return nil, fmt.Errorf("the policy of kvap.dev has changed since it took over, and going back loses that; say why it may: --accept REASON")
+	}
 	kept := w.status().Original
 	if w.leftBehind() {
 		kept = keepOriginal(w.Source, kept)
@@ -111,7 +114,7 @@ func (w PolicyState) forget() *Move {
 	if w.Source == nil || w.closed() {
 		return nil
 	}
-	return annotated(w.Source, "rollback-2-native-off", "take what kvap wrote into it out again", "", map[string]string{v1alpha1.HistoryKey: ""})
+	return w.annotated(w.Source, "rollback-2-native-off", "take what kvap wrote into it out again", map[string]string{v1alpha1.HistoryKey: ""})
 }
 
 // letGo ends kvap's part, once Kyverno judges.
@@ -124,7 +127,7 @@ func (w PolicyState) letGo(back string) *Move {
 	if back == "" {
 		does = "have kvap let go of it"
 	}
-	if m := annotated(w.Source, part, does, w.history(), map[string]string{v1alpha1.ModeKey: back}); m != nil {
+	if m := w.annotated(w.Source, part, does, map[string]string{v1alpha1.ModeKey: back}); m != nil {
 		return m
 	}
 	switch {
@@ -157,19 +160,10 @@ func (w PolicyState) refuseBack(back string) error {
 		}
 		return fmt.Errorf("kvap goes on without effect: the API server takes no change of Kyverno's policy any more (%s); %s", w.Closed, on)
 	}
-	stop := "kubectl annotate --overwrite " + w.carrierTitle() + " kvap.dev/mode=shadow"
+	stop := "kubectl annotate --overwrite " + w.objectTitle(v1alpha1.Group) + " kvap.dev/mode=shadow"
 	if w.Carrier == nil {
 		stop = "kvap migrate adopt " + w.Title() + ", and then " + stop
 	}
 	return fmt.Errorf("kvap goes on enforcing: Kyverno never takes it back, for the API server takes no policy of %s any more (%s); to deny nothing by it: %s; "+
 		"Kyverno 1.19 or earlier, if you install that, gets it from the record by the same command", kyvernoGroup, w.Closed, stop)
-}
-
-// carrierTitle is what kubectl calls the policy of kvap.dev.
-func (w PolicyState) carrierTitle() string {
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(w.Ref.Kind))
-	o.SetNamespace(w.Ref.Namespace)
-	o.SetName(w.Ref.Name)
-	return objectTitle(o)
 }

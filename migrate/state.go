@@ -116,12 +116,6 @@ func modeOf(policy *unstructured.Unstructured) string {
 	return policy.GetAnnotations()[v1alpha1.ModeKey]
 }
 
-// movedElsewhere tells that Kyverno was switched off by something that left no record:
-// the files of --output-dir, or a record that somebody has deleted.
-func (w PolicyState) movedElsewhere() bool {
-	return w.Source != nil && w.status().Original == nil && (isOff(w.Source) || KyvernoHasRest(w.Source))
-}
-
 // leftBehind tells of a policy of kvap.dev that an enforce made when a rollback had ended
 // already: nothing that is written can be made to depend on the record.
 func (w PolicyState) leftBehind() bool {

@@ -46,13 +46,13 @@ func TestActsTwice(t *testing.T) {
 		w.Record = NewRecord("p", w.Ref)
 		w.Record.Status.Comparison = &v1alpha1.Comparison{Clean: true, Digest: w.comparedDigest()}
 		w.Record.Status.Comparison.At.Time = w.Now
-		err := Goal{Verb: Enforce, Way: v1alpha1.WayRemove, MaxAge: time.Hour}.refuse(w)
+		err := Goal{Verb: Enforce, Way: v1alpha1.WayRemove, MaxAge: time.Hour}.refuseEnforce(w)
 		refused := err != nil && strings.Contains(err.Error(), "changes again what it has changed")
 		if told != want || refused != want {
 			t.Errorf("%s: the plan says so: %v, enforce refuses: %v (%v); want %v", mutate, told, refused, err, want)
 		}
 		accepted := Goal{Verb: Enforce, Way: v1alpha1.WayRemove, MaxAge: time.Hour, Accept: "it does no harm"}
-		if err := accepted.refuse(w); err != nil {
+		if err := accepted.refuseEnforce(w); err != nil {
 			t.Errorf("%s: %v", mutate, err)
 		}
 		if why := accepted.reason(w); (why != "") != want {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,17 +29,15 @@ import (
 // settingOfCluster reads policies and native objects from the cluster.
 func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	s := &Setting{}
-	var mark strings.Builder
 	var err error
 	if s.Schemas, err = c.Cluster.DefinedTypes(ctx, c.Translate.Schemas, c.leave); err != nil {
 		return nil, err
 	}
-	for _, read := range []func(context.Context, *Setting, *strings.Builder) error{c.readPolicies, c.readNatives, c.readSeen, c.readAround} {
-		if err := read(ctx, s, &mark); err != nil {
+	for _, read := range []func(context.Context, *Setting) error{c.readPolicies, c.readNatives, c.readSeen, c.readAround} {
+		if err := read(ctx, s); err != nil {
 			return nil, err
 		}
 	}
-	s.mark = mark.String()
 	if s.silent, err = live.Silent(ctx, c.Cluster); apierrors.IsForbidden(err) {
 		c.leave(err)
 	} else if err != nil {
@@ -58,14 +55,14 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 	return s, err
 }
 
-// readPolicies reads the policies. The mark tells what was read.
-func (c *Comparing) readPolicies(ctx context.Context, s *Setting, mark *strings.Builder) error {
+// readPolicies reads the policies.
+func (c *Comparing) readPolicies(ctx context.Context, s *Setting) error {
 	for _, kind := range cluster.SourceKinds() {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
 		err := c.Cluster.EachOf(ctx, kind, c.leave, func(u unstructured.Unstructured) error {
-			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
+			fmt.Fprintf(&s.mark, "%s/%d ", u.GetUID(), u.GetGeneration())
 			return c.readPolicy(s, u)
 		})
 		if err != nil {
@@ -76,7 +73,7 @@ func (c *Comparing) readPolicies(ctx context.Context, s *Setting, mark *strings.
 }
 
 // readAround reads what else the policies that are compared depend on.
-func (c *Comparing) readAround(ctx context.Context, s *Setting, mark *strings.Builder) error {
+func (c *Comparing) readAround(ctx context.Context, s *Setting) error {
 	excepting, err := live.Exceptions(ctx, c.Cluster)
 	if err != nil {
 		return err
@@ -87,7 +84,7 @@ func (c *Comparing) readAround(ctx context.Context, s *Setting, mark *strings.Bu
 			return err
 		}
 		s.compared[i].digest = migrate.ComparedDigest(p.object.Object, around)
-		fmt.Fprintf(mark, "%s ", s.compared[i].digest)
+		fmt.Fprintf(&s.mark, "%s ", s.compared[i].digest)
 	}
 	return nil
 }
@@ -123,30 +120,24 @@ func (c *Comparing) readPolicy(s *Setting, u unstructured.Unstructured) error {
 	}
 	if len(f.Exceptions) > 0 && c.Counts(u.GetNamespace()) {
 		s.Exceptions = append(s.Exceptions, f.Exceptions...)
-	} else if len(f.Exceptions) > 0 {
-		s.Found = append(s.Found, notCounting(&u))
+	} else if len(f.Exceptions) > 0 { // where somebody counts it, what it excepts is a disagreement
+		s.Found = append(s.Found, diag.Warnf(diag.Pos{File: cluster.Title(&u)}, diag.IdleException,
+			"the exception does not count; where the controller and Kyverno count it, say --exception-namespaces %s", u.GetNamespace()))
 	}
 	return nil
 }
 
-// notCounting tells of an exception that the flag leaves out: where the controller or
-// Kyverno counts it, what it excepts is a disagreement.
-func notCounting(u *unstructured.Unstructured) diag.Diagnostic {
-	return diag.Warnf(diag.Pos{File: cluster.Title(u)}, diag.IdleException,
-		"the exception does not count; where the controller and Kyverno count it, say --exception-namespaces %s", u.GetNamespace())
-}
-
 // readNatives reads the native policies and bindings that kvap made.
-func (c *Comparing) readNatives(ctx context.Context, s *Setting, mark *strings.Builder) error {
+func (c *Comparing) readNatives(ctx context.Context, s *Setting) error {
 	var unread error // what they say would be held against Kyverno by what they should be
 	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} {
 		err := c.Cluster.EachOf(ctx, []string{"admissionregistration.k8s.io", kind, "v1"}, func(err error) { unread = err }, func(u unstructured.Unstructured) error {
-			fmt.Fprintf(mark, "%s/%d ", u.GetUID(), u.GetGeneration())
-			add := s.Deployed.Add
-			if o := (manifest.Object{Value: u.Object}); judge.IsDeployedMutation(o) {
+			fmt.Fprintf(&s.mark, "%s/%d ", u.GetUID(), u.GetGeneration())
+			o, add := manifest.Object{Value: u.Object}, s.Deployed.Add
+			if judge.IsDeployedMutation(o) {
 				add = s.Mutations.Add
 			}
-			s.Found = append(s.Found, add(manifest.Object{Value: u.Object})...)
+			s.Found = append(s.Found, add(o)...)
 			return nil
 		})
 		if err = errors.Join(err, unread); err != nil {
@@ -166,17 +157,10 @@ func (c *Comparing) newLook(s *Setting) (*scan.Look, error) {
 	return scan.NewLook(c.Cluster.Config, scan.Policies{Compiled: compiled, Exceptions: s.Exceptions, Schemas: s.Schemas, Triggers: true})
 }
 
-// rehearsals are what kvap's webhook said in shadow, and which of the objects that it
-// was asked about are there.
-type rehearsals struct {
-	found []evidence.Rehearsal
-	there map[string]bool // by UID, those that were asked about
-}
-
 // readShadow reads the status of PolicyTranslations, as far as it is about the policies
 // as they are.
 func (c *Comparing) readShadow(ctx context.Context) error {
-	c.shadow = rehearsals{there: map[string]bool{}}
+	c.shadow, c.there = nil, map[string]bool{}
 	if c.Cluster == nil {
 		return nil
 	}
@@ -187,36 +171,19 @@ func (c *Comparing) readShadow(ctx context.Context) error {
 	return live.EachTranslation(ctx, c.Cluster, c.leave, func(t v1alpha1.PolicyTranslation) {
 		p, ok := current[t.Spec.Source.UID]
 		for _, s := range t.Status.Shadow {
-			if ok && s.Generation == p.object.GetGeneration() {
-				c.shadow.add(p.name, s)
+			if !ok || s.Generation != p.object.GetGeneration() {
+				continue
+			}
+			for _, rule := range s.Rules {
+				one := evidence.Rehearsal{Policy: p.name, Rule: rule.Rule, Passed: rule.Passed, Violated: rule.Violated, Failed: rule.Failed}
+				for _, q := range rule.Requests {
+					one.Requests = append(one.Requests, evidence.Rehearsed{
+						At: q.At.Time, Operation: q.Operation, Object: q.Object, UID: string(q.UID), Verdict: interp.Status(q.Verdict), Message: q.Message,
+					})
+					c.there[string(q.UID)] = false
+				}
+				c.shadow = append(c.shadow, one)
 			}
 		}
 	})
-}
-
-func (r *rehearsals) add(policyName string, s v1alpha1.ShadowStatus) {
-	for _, rule := range s.Rules {
-		one := evidence.Rehearsal{Policy: policyName, Rule: rule.Rule, Passed: rule.Passed, Violated: rule.Violated, Failed: rule.Failed}
-		for _, q := range rule.Requests {
-			one.Requests = append(one.Requests, evidence.Rehearsed{
-				At: q.At.Time, Operation: q.Operation, Object: q.Object, UID: string(q.UID), Verdict: interp.Status(q.Verdict), Message: q.Message,
-			})
-			r.there[string(q.UID)] = false
-		}
-		r.found = append(r.found, one)
-	}
-}
-
-// see notes that an object is there.
-func (r *rehearsals) see(uid string) {
-	if _, asked := r.there[uid]; asked && uid != "" {
-		r.there[uid] = true
-	}
-}
-
-// tell holds all of it against what Kyverno did.
-func (r *rehearsals) tell(l *evidence.Ledger) {
-	for _, one := range r.found {
-		l.Shadow(one, func(uid string) bool { return r.there[uid] })
-	}
 }

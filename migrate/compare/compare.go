@@ -76,8 +76,9 @@ type Comparing struct {
 	requests Lines
 	audit    Lines
 	looked   int // objects
-	shadow   rehearsals
-	unread   int // lines of files
+	shadow   []evidence.Rehearsal
+	there    map[string]bool // objects of which the shadow tells, by UID
+	unread   int             // lines of files
 
 	// Found is what is to be said at the end, each thing once, and Left what could not be
 	// read of the cluster, or recorded there.
@@ -135,7 +136,9 @@ func (c *Comparing) look(ctx context.Context, last bool) error {
 	if err := c.objects(ctx); err != nil {
 		return err
 	}
-	c.shadow.tell(c.ledger)
+	for _, one := range c.shadow {
+		c.ledger.Shadow(one, c.there)
+	}
 	if err := c.replay(ctx, last); err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func (c *Comparing) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.ledger != nil && setting.mark == c.setting.mark {
+	if c.ledger != nil && setting.mark.String() == c.setting.mark.String() {
 		return nil
 	}
 	if c.ledger != nil {
@@ -167,21 +170,16 @@ func (c *Comparing) begin(ctx context.Context) error {
 	if setting.silent != "" {
 		c.tell(diag.Warnf(diag.Pos{}, diag.Conflict, "%s: what it reports is of then, and nobody judges by it now", setting.silent))
 	}
-	c.setting, c.ledger, c.unread = setting, evidence.New(judges, setting.Known), 0
-	c.ledger.Natives(setting.natives)
-	c.ledger.Times(setting.times())
-	c.ledger.Since(c.Since)
-	if setting.whole {
-		c.ledger.Whole()
-	}
+	known := evidence.Options{Known: setting.Known, Natives: setting.natives, Times: setting.times(), Since: c.Since, Whole: setting.whole}
 	if c.Cluster != nil {
 		objects, _, err := background.New(c.Cluster.Config, "") // which reads them as for generate rules
 		if err != nil {
 			return err
 		}
 		engine := interp.New(setting.Policies, setting.Exceptions, judge.World(setting.Known, setting.Schemas), interp.Limits{})
-		c.ledger.Making(evidence.Making{Engine: engine, Objects: objects})
+		known.Making = &evidence.Making{Engine: engine, Objects: objects}
 	}
+	c.setting, c.ledger, c.unread = setting, evidence.New(judges, known), 0
 	c.requests, c.audit, err = c.Open(func(path string) {
 		c.tell(diag.Warnf(diag.Pos{File: path}, diag.MissingObject,
 			"the log was rotated, and what came after it was read last is not beside it; give the folder of the logs, and look more often (--every)"))
@@ -265,38 +263,22 @@ func (c *Comparing) objects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	items := make(chan evidence.Item, 64)
-	failed := make(chan error, 1)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		defer close(items)
-		send := func(o *unstructured.Unstructured, at string) error {
+	c.ledger.Judge(ctx, func(yield func(evidence.Item) bool) {
+		err = c.eachObject(ctx, func(o *unstructured.Unstructured, at string) error {
 			for _, item := range c.about(o, at, register) {
-				select {
-				case items <- item:
-				case <-ctx.Done():
-					return ctx.Err()
+				c.looked++
+				c.Progress("%d objects judged", c.looked/3)
+				if !yield(item) {
+					return ctx.Err() // for which alone it ends
 				}
 			}
 			return nil
-		}
-		failed <- c.eachObject(ctx, send)
-	}()
-	c.ledger.Judge(ctx, func(yield func(evidence.Item) bool) {
-		for item := range items {
-			c.looked++
-			c.Progress("%d objects judged", c.looked/3)
-			if !yield(item) {
-				return
-			}
-		}
+		})
 	}, c.unjudged)
-	cancel()
-	if err := <-failed; err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	if errors.Is(err, context.Canceled) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // eachObject is each of the given objects, and of those that the cluster has.
@@ -327,9 +309,11 @@ func (c *Comparing) unjudged(i evidence.Item, err error) {
 
 // about are the requests that could be made about an object: what would be asked if it
 // were created, changed in nothing, and deleted. Reports are about the first.
-func (c *Comparing) about(o *unstructured.Unstructured, at string, register *evidence.Register) []evidence.Item {
+func (c *Comparing) about(o *unstructured.Unstructured, at string, register evidence.Register) []evidence.Item {
 	reported := register.Of(o)
-	c.shadow.see(string(o.GetUID()))
+	if _, asked := c.there[string(o.GetUID())]; asked {
+		c.there[string(o.GetUID())] = true
+	}
 	o.SetManagedFields(nil)
 	object := manifest.Object{Value: o.Object}
 	var out []evidence.Item
@@ -354,8 +338,8 @@ func (c *Comparing) about(o *unstructured.Unstructured, at string, register *evi
 }
 
 // register is what Kyverno has reported.
-func (c *Comparing) register(ctx context.Context) (*evidence.Register, error) {
-	out := &evidence.Register{}
+func (c *Comparing) register(ctx context.Context) (evidence.Register, error) {
+	out := evidence.Register{}
 	for _, o := range c.Reports {
 		if !evidence.IsReport(o.Value) {
 			c.tell(diag.Warnf(o.Pos, diag.OtherKind, "%s is no PolicyReport; it is passed over", o.Title()))
@@ -397,21 +381,18 @@ func (c *Comparing) replay(ctx context.Context, last bool) error {
 // file that is not a log has nothing else.
 const mostTold = 5
 
-// unreadable counts a line, and tells of the first.
-func (c *Comparing) unreadable(at diag.Pos, err error) {
-	switch c.unread++; {
-	case c.unread <= mostTold:
-		c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
-	case c.unread == mostTold+1:
-		c.tell(diag.Errorf(at, diag.BadRequest, "more lines cannot be read, and are not told of"))
-	}
-}
-
 // readLog reads what is new in the audit log.
 func (c *Comparing) readLog(ctx context.Context, last bool) error {
 	err := c.audit.Each(last, func(text []byte, at diag.Pos) bool {
-		if err := c.ledger.Audit(ctx, text, at.String()); err != nil {
-			c.unreadable(at, err)
+		err := c.ledger.Audit(ctx, text, at.String())
+		if err == nil {
+			return true
+		}
+		switch c.unread++; {
+		case c.unread <= mostTold:
+			c.tell(diag.Errorf(at, diag.BadRequest, "%v", err))
+		case c.unread == mostTold+1:
+			c.tell(diag.Errorf(at, diag.BadRequest, "more lines cannot be read, and are not told of"))
 		}
 		return true
 	})

@@ -38,7 +38,8 @@ func (c *Comparing) Record(ctx context.Context, result report.Comparison) (clean
 		}
 		if c.unread > 0 {
 			found.Clean = false
-			found.Message = shortened(strings.TrimSuffix(c.lines()+" could not be read; "+found.Message, "; "))
+			lines := report.Count(c.unread, "recorded request or log entry", "recorded requests or log entries")
+			found.Message = shortened(strings.TrimSuffix(lines+" could not be read; "+found.Message, "; "))
 		}
 		if p.unread != nil {
 			c.leave(fmt.Errorf("the result for the policy %s is not recorded: %w", p.name, p.unread))
@@ -52,14 +53,6 @@ func (c *Comparing) Record(ctx context.Context, result report.Comparison) (clean
 		}
 	}
 	return clean
-}
-
-// lines is how many lines could not be read.
-func (c *Comparing) lines() string {
-	if c.unread == 1 {
-		return "1 recorded request or log entry"
-	}
-	return fmt.Sprintf("%d recorded requests or log entries", c.unread)
 }
 
 // recordOne writes a record that others write too.
@@ -79,7 +72,10 @@ func (c *Comparing) recordOne(ctx context.Context, source unstructured.Unstructu
 			return err
 		}
 		record.Status.Comparison = &found
-		return live.Record(ctx, c.Cluster, record, c.TryOnly)
+		if c.TryOnly {
+			return live.Record(ctx, c.Cluster, record, metav1.DryRunAll)
+		}
+		return live.Record(ctx, c.Cluster, record)
 	})
 }
 
@@ -107,11 +103,13 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 			sum.Disagreed += int64(e.Disagreed)
 			by[e.Source] = sum
 		}
-		for _, d := range r.Disagreements {
-			if !disagreed {
-				out.Message = inShort(r, d)
-			}
+		if len(r.Disagreements) > 0 && !disagreed {
 			disagreed = true
+			text := r.Rule + " on " + r.Disagreements[0].Subject
+			for _, v := range r.Disagreements[0].Sides {
+				text += fmt.Sprintf("; %s: %s", v.Who, v.Says)
+			}
+			out.Message = shortened(text)
 		}
 		for _, why := range r.Thin {
 			thin = append(thin, r.Rule+": "+why)
@@ -135,19 +133,5 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 	return out, ok
 }
 
-func inShort(r report.ComparedRule, d report.Disagreement) string {
-	text := r.Rule + " on " + d.Subject
-	for _, v := range d.Sides {
-		text += fmt.Sprintf("; %s: %s", v.Who, v.Says)
-	}
-	return shortened(text)
-}
-
 // shortened keeps a message short enough for a status.
-func shortened(s string) string {
-	const most = 1000
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func shortened(s string) string { return migrate.Shortened(s, 1000) }

@@ -43,7 +43,7 @@ type Setting struct {
 	silent   string               // since when Kyverno is, where it is not alive
 	givenUp  string               // why it judges by none of kyverno.io
 	whole    bool                 // no policy that changes objects was left out
-	mark     string               // another one where policies or native objects are others
+	mark     strings.Builder      // another one where policies or native objects are others
 }
 
 // A comparedPolicy is a policy of a cluster whose comparison is recorded.
@@ -61,18 +61,11 @@ func (s *Setting) judges(o Options) (*judge.Judges, error) {
 		compile.Options{Translate: o.Translate}, judge.ClusterState{Objects: s.Known, Deployed: s.Deployed, Mutations: s.Mutations})
 }
 
-// takes tells whether a policy is compared.
-func takes(s live.Selection, p *policy.Policy) bool {
-	return s.Takes(p.Within(), p.Name, labelsOf(p))
-}
-
 func labelsOf(p *policy.Policy) labels.Set {
 	out := labels.Set{}
-	if node := p.Source.Get("metadata").Get("labels"); node != nil {
-		values, _ := node.Value().(map[string]any)
-		for key, value := range values {
-			out[key], _ = value.(string)
-		}
+	values, _ := p.Source.Get("metadata").Get("labels").Value().(map[string]any)
+	for key, value := range values {
+		out[key], _ = value.(string)
 	}
 	return out
 }
@@ -85,27 +78,28 @@ func (s *Setting) limit(to live.Selection) error {
 		}
 	}
 	kept := map[string]bool{}
-	s.whole = !slices.ContainsFunc(s.Policies, func(p *policy.Policy) bool { return changes(p, takes(to, p)) })
+	s.whole = true
 	every := to
 	every.Every = true
 	s.Policies = slices.DeleteFunc(s.Policies, func(p *policy.Policy) bool {
-		if !takes(to, p) && takes(every, p) {
+		taken := to.Takes(p.Within(), p.Name, labelsOf(p))
+		if !taken && every.Takes(p.Within(), p.Name, labelsOf(p)) {
 			s.elsewhere = append(s.elsewhere, p)
 		}
-		kept[p.FullName()] = kept[p.FullName()] || takes(to, p)
-		return !takes(to, p)
+		kept[p.FullName()] = kept[p.FullName()] || taken
+		// Kyverno may change objects by it in a way that no rule which is compared explains:
+		// it gives images their digests.
+		unexplained := func(r *policy.Rule) bool { return r.Mutate != nil && !taken || r.VerifyImages != nil }
+		if p.PinsImages() && p.InCEL() || slices.ContainsFunc(p.Rules, unexplained) {
+			s.whole = false
+		}
+		return !taken
 	})
 	s.compared = slices.DeleteFunc(s.compared, func(p comparedPolicy) bool { return !kept[p.name] })
 	if len(s.Policies) == 0 {
 		return errors.New("no policy is chosen; -A takes those of all namespaces")
 	}
 	return nil
-}
-
-// changes tells of a policy by which Kyverno may change objects in a way that no rule
-// which is compared explains: it gives images their digests.
-func changes(p *policy.Policy, taken bool) bool {
-	return p.PinsImages() && p.InCEL() || slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mutate != nil && !taken || r.VerifyImages != nil })
 }
 
 // ownNatives leaves only native objects that were made from the policies: those of
@@ -115,8 +109,10 @@ func (s *Setting) ownNatives() {
 	var own judge.Deployed
 	for _, p := range s.Deployed.Policies {
 		written := []time.Time{evidence.LastWritten(p)}
+		var bound judge.Deployed
 		for _, b := range s.Deployed.Bindings {
 			if b.Spec.PolicyName == p.Name {
+				bound.Bindings = append(bound.Bindings, b)
 				written = append(written, evidence.LastWritten(b))
 			}
 		}
@@ -125,12 +121,7 @@ func (s *Setting) ownNatives() {
 		if !slices.ContainsFunc(s.Policies, func(source *policy.Policy) bool { return slices.Contains(s.Deployed.Sources(p), source.FullName()) }) {
 			continue
 		}
-		own.Policies = append(own.Policies, p)
-		for _, b := range s.Deployed.Bindings {
-			if b.Spec.PolicyName == p.Name {
-				own.Bindings = append(own.Bindings, b)
-			}
-		}
+		own.Policies, own.Bindings = append(own.Policies, p), append(own.Bindings, bound.Bindings...)
 	}
 	s.Deployed = own
 }
@@ -140,7 +131,7 @@ func (s *Setting) ownNatives() {
 const takesUp = 20 * time.Second
 
 // readSeen reads since when the controller has seen API servers judge by native policies.
-func (c *Comparing) readSeen(ctx context.Context, s *Setting, _ *strings.Builder) error {
+func (c *Comparing) readSeen(ctx context.Context, s *Setting) error {
 	s.seen = map[string]time.Time{}
 	return live.EachTranslation(ctx, c.Cluster, c.leave, s.seeEnforced)
 }
@@ -188,12 +179,7 @@ func (s *Setting) times() map[string]evidence.Times {
 // judged by: by the controller after the last of them, else a while after that. Before,
 // somebody else alone has judged. Times in a cluster leave out the fraction of a second.
 func (s *Setting) since(name string, written ...time.Time) time.Time {
-	var last time.Time
-	for _, at := range written {
-		if at.After(last) {
-			last = at
-		}
-	}
+	last := slices.MaxFunc(written, time.Time.Compare)
 	switch seen := s.seen[name]; {
 	case seen.After(last):
 		return seen.Add(time.Second)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,15 +24,6 @@ type Native struct {
 	Since time.Time
 }
 
-// auditReader is what reading a log needs to know.
-type auditReader struct {
-	natives map[string]auditNative // by name
-	webhook bool                   // kvap's webhook has been heard of in the log
-	strange map[string]bool        // native policies that were heard of and are not known
-	since   time.Time              // what came before does not count
-	times   map[string]Times       // by the name of the policy
-}
-
 // Times say since when both sides judge by a policy as it is; zero where that is not known.
 type Times struct {
 	Kyverno time.Time
@@ -46,38 +38,9 @@ type auditNative struct {
 	text   vap.Translation
 }
 
-// Natives says which native policies were at work, before the log is read.
-func (l *Ledger) Natives(list []Native) {
-	l.audit = auditReader{natives: map[string]auditNative{}, strange: map[string]bool{}}
-	for _, n := range list {
-		text, ok, err := vap.TranslationOf(n.Policy.Annotations)
-		if !ok || err != nil {
-			continue
-		}
-		one := auditNative{Native: n, text: text}
-		for _, m := range text.Members {
-			one.places = append(one.places, l.place(m.Policy, m.Rule))
-		}
-		l.audit.natives[n.Policy.Name] = one
-	}
-}
-
-// Since has what the log says of the time before count for nothing. It follows Natives.
-func (l *Ledger) Since(at time.Time) { l.audit.since = at }
-
-// Times says since when policies are judged by, by their names. It follows Natives.
-func (l *Ledger) Times(times map[string]Times) { l.audit.times = times }
-
 // Strange are native policies that the log speaks of, made by kvap or not, and that
 // were not among the natives.
-func (l *Ledger) Strange() []string {
-	var out []string
-	for name := range l.audit.strange {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
-}
+func (l *Ledger) Strange() []string { return slices.Sorted(maps.Keys(l.strange)) }
 
 // failureKey is where an API server notes what native policies found.
 const failureKey = "validation.policy.admission.k8s.io/validation_failure"
@@ -148,16 +111,16 @@ func (l *Ledger) Audit(ctx context.Context, data []byte, at string) error {
 	if e.Kind != "Event" || !strings.HasPrefix(e.APIVersion, "audit.k8s.io/") {
 		return errors.New("the line is no event of audit.k8s.io; give the log that an API server writes with --audit-log-path")
 	}
-	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus == nil || e.operations() == nil || e.Received.Before(l.audit.since) {
+	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus == nil || e.operations() == nil || e.Received.Before(l.Since) {
 		return nil
 	}
 	if err := e.read(); err != nil {
 		return err
 	}
-	l.audit.webhook = l.audit.webhook || e.heard
+	l.webhook = l.webhook || e.heard
 	for _, f := range e.failures {
-		if _, ok := l.audit.natives[f.Policy]; !ok {
-			l.audit.strange[f.Policy] = true
+		if _, ok := l.natives[f.Policy]; !ok {
+			l.strange[f.Policy] = true
 		}
 	}
 	for i := range l.rows {
@@ -195,9 +158,7 @@ func (e *event) operations() []string {
 	switch e.Verb {
 	case "create":
 		return []string{"CREATE", "CONNECT"}
-	case "update":
-		return []string{"UPDATE", "CREATE"}
-	case "patch":
+	case "update", "patch":
 		return []string{"UPDATE", "CREATE"}
 	case "delete", "deletecollection":
 		return []string{"DELETE"}

@@ -67,7 +67,7 @@ func TestChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := &bench{T: t, policy: f.Policies[0], options: options, judges: judges}
-		l := New(judges, nil)
+		l := New(judges, Options{})
 		o := aConfigMap("one", "team", tt.team)
 		o.SetNamespace(tt.in)
 		b.judge(l, Requests, nil, o)

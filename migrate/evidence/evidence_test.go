@@ -84,13 +84,11 @@ func flip(b *bench) {
 }
 
 func (b *bench) ledger() *Ledger {
-	l := New(b.judges, nil)
 	var natives []Native
 	for _, p := range b.deployed.Policies {
 		natives = append(natives, Native{Policy: p})
 	}
-	l.Natives(natives)
-	return l
+	return New(b.judges, Options{Natives: natives})
 }
 
 // aConfigMap is an object with labels; without any where there are none.
@@ -118,7 +116,7 @@ func (b *bench) request(o *unstructured.Unstructured) *judge.Request {
 	return r
 }
 
-func (b *bench) judge(l *Ledger, s Source, register *Register, objects ...*unstructured.Unstructured) {
+func (b *bench) judge(l *Ledger, s Source, register Register, objects ...*unstructured.Unstructured) {
 	b.Helper()
 	l.Judge(b.Context(), func(yield func(Item) bool) {
 		for _, o := range objects {
@@ -182,10 +180,10 @@ func ways(b *bench) map[Source]func(*Ledger) {
 		Objects:  func(l *Ledger) { b.judge(l, Objects, nil, good, bad) },
 		Requests: func(l *Ledger) { b.judge(l, Requests, nil, good, bad) },
 		Reports: func(l *Ledger) {
-			var r Register
+			r := Register{}
 			r.Add(kyvernoReports(good, "pass", 100))
 			r.Add(kyvernoReports(bad, "fail", 100))
-			b.judge(l, Objects, &r, good, bad)
+			b.judge(l, Objects, r, good, bad)
 			delete(l.rows[0].tallies, Objects) // the reports alone
 		},
 		Audit: func(l *Ledger) {
@@ -246,9 +244,9 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 		return func(b *bench, l *Ledger) {
 			o := bad.DeepCopy()
 			o.Object["metadata"].(map[string]any)["creationTimestamp"] = "2001-01-01T00:00:00Z"
-			var r Register
+			r := Register{}
 			r.Add(kyvernoReports(o, result, seconds))
-			b.judge(l, Objects, &r, o)
+			b.judge(l, Objects, r, o)
 			delete(l.rows[0].tallies, Objects)
 		}
 	}
@@ -289,17 +287,17 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 			e["annotations"].(map[string]any)["failed-open.validating.webhook.admission.k8s.io/round_0_index_0"] = "validate.kyverno.svc-ignore"
 		}), "a webhook did not answer"},
 		{"before Kyverno had the policy", teams, func(b *bench, l *Ledger) {
-			l.Times(map[string]Times{"teams": {Kyverno: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}})
+			l.Times = map[string]Times{"teams": {Kyverno: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}}
 			log(func(e map[string]any) { e["responseStatus"] = map[string]any{"code": 201} })(b, l)
 		}, "Kyverno did not have the policy"},
 		{"after Kyverno gave it up", teams, func(b *bench, l *Ledger) {
-			l.Times(map[string]Times{"teams": {Never: "Kyverno 1.20.0 carries out no policy of kyverno.io"}})
+			l.Times = map[string]Times{"teams": {Never: "Kyverno 1.20.0 carries out no policy of kyverno.io"}}
 			log(func(e map[string]any) { e["responseStatus"] = map[string]any{"code": 201} })(b, l)
 		}, "Kyverno 1.20.0 carries out no policy"},
 		{"before kvap's webhook judged", teams, func(b *bench, l *Ledger) {
-			l.audit.natives, l.audit.webhook = nil, true // the rule has no native form
+			l.natives, l.webhook = nil, true // the rule has no native form
 			l.rows[0].form.Rule.Target, l.rows[0].form.Places = translate.Webhook, nil
-			l.Times(map[string]Times{"teams": {Webhook: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}})
+			l.Times = map[string]Times{"teams": {Webhook: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}}
 			log(func(map[string]any) {})(b, l)
 		}, "kvap's webhook did not judge"},
 	} {

@@ -28,9 +28,6 @@ type Making struct {
 	Objects interp.ObjectReader // of the cluster
 }
 
-// Making has generate rules judged. It is called before any object is.
-func (l *Ledger) Making(m Making) { l.making = &m }
-
 // A made is what became of one object that a rule wants.
 type made struct {
 	place    int

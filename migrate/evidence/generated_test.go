@@ -76,7 +76,7 @@ func TestGenerated(t *testing.T) {
 			b := newBench(t, quotas, nil)
 			l := b.ledger()
 			f, _ := policy.Parse("p.yaml", []byte(quotas))
-			l.Making(Making{Engine: interp.New(f.Policies, nil, &interp.Offline{}, interp.Limits{}), Objects: objects})
+			l.Making = &Making{Engine: interp.New(f.Policies, nil, &interp.Offline{}, interp.Limits{}), Objects: objects}
 			l.Judge(t.Context(), func(yield func(Item) bool) {
 				o := aConfigMap(name)
 				yield(Item{Source: Objects, Subject: name, Made: true, Request: func() (*judge.Request, error) { return b.request(o), nil }})

@@ -48,7 +48,7 @@ type judged struct {
 func (l *Ledger) Judge(ctx context.Context, items iter.Seq[Item], failed func(Item, error)) {
 	batch := make([]judged, 0, batchSize)
 	flush := func() {
-		l.judgeBatch(ctx, batch)
+		cores.Each(len(batch), func(i int) { l.judge(ctx, &batch[i]) })
 		for _, j := range batch {
 			if j.err != nil {
 				failed(j.Item, j.err)
@@ -69,31 +69,28 @@ func (l *Ledger) Judge(ctx context.Context, items iter.Seq[Item], failed func(It
 	flush()
 }
 
-// judgeBatch judges on every core.
-func (l *Ledger) judgeBatch(ctx context.Context, batch []judged) {
-	cores.Each(len(batch), func(i int) {
-		j := &batch[i]
-		if j.request, j.err = j.Request(); j.err != nil {
-			return
-		}
-		if j.Subject == "" {
-			j.Subject = asked(j.request.Admission())
-		}
-		if j.opinions, j.err = l.judges.Judge(ctx, j.request); j.err != nil {
-			return
-		}
-		l.judges.Mutate(ctx, j.request, j.opinions)
-		if j.Made && l.making != nil {
-			j.made = l.making.of(ctx, l.rows, j.request)
-		}
-	})
+// judge puts one item before both judges.
+func (l *Ledger) judge(ctx context.Context, j *judged) {
+	if j.request, j.err = j.Request(); j.err != nil {
+		return
+	}
+	if j.Subject == "" {
+		j.Subject = asked(j.request.Admission())
+	}
+	if j.opinions, j.err = l.judges.Judge(ctx, j.request); j.err != nil {
+		return
+	}
+	l.judges.Mutate(ctx, j.request, j.opinions)
+	if j.Made && l.Making != nil {
+		j.made = l.Making.of(ctx, l.rows, j.request)
+	}
 }
 
 // note writes down what both judges say of one request, and what Kyverno reported.
 func (l *Ledger) note(j judged) {
 	l.noteMade(j)
 	for i, o := range j.opinions {
-		if mutates(o.Rule) && o.Changes != nil {
+		if o.Rule.Rule.Mutates() && o.Changes != nil {
 			l.noteChange(i, j, o)
 		}
 		if !validates(o.Rule) {
@@ -138,7 +135,7 @@ func (l *Ledger) lacks(o judge.Opinion) bool {
 	if s := o.Rule.Rule.Source; s != nil && (asks(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)) {
 		return true
 	}
-	return slices.ContainsFunc(judge.Lookups(o.Rule.Rule), func(one judge.Lookup) bool { return !one.In(l.known) })
+	return slices.ContainsFunc(judge.Lookups(o.Rule.Rule), func(one judge.Lookup) bool { return !one.In(l.Known) })
 }
 
 // asks tells of context entries that ask somebody, at the time of the request.
@@ -195,32 +192,27 @@ func (l *Ledger) Search(found verify.Evidence) {
 		if place < 0 || !r.Native || !validates(l.rows[place].form) {
 			continue
 		}
-		l.rows[place].search(r)
+		in := l.rows[place]
+		t := in.of(Search)
+		violated := r.Verdicts[interp.Fail] + r.Verdicts[interp.Error]
+		t.Seen += r.Matched
+		t.Agreed += r.Matched
+		t.Violated += violated
+		t.passed += r.Matched - min(violated, r.Matched)
+		if unseen := r.Predicates - r.BothWays; unseen > 0 {
+			in.note(fmt.Sprintf("the made-up requests never showed %d of its conditions both true and false", unseen))
+		}
+		if c := r.Counterexample; c != nil {
+			t.Seen--
+			t.Agreed--
+			t.disagree(false, func() report.Disagreement {
+				return report.Disagreement{
+					Subject: c.Request.Summary(), Sides: []report.Voice{native(c.Opinion), interpreter(c.Opinion)}, Request: json.RawMessage(c.Request.String()),
+				}
+			})
+		}
 		for _, why := range found.Refused {
-			l.rows[place].notes = addOnce(l.rows[place].notes, "an API server refuses the translation: "+why)
+			in.note("an API server refuses the translation: " + why)
 		}
 	}
-}
-
-func (r *row) search(found verify.RuleEvidence) {
-	t := r.of(Search)
-	violated := found.Verdicts[interp.Fail] + found.Verdicts[interp.Error]
-	t.Seen += found.Matched
-	t.Agreed += found.Matched
-	t.Violated += violated
-	t.passed += found.Matched - min(violated, found.Matched)
-	if unseen := found.Predicates - found.BothWays; unseen > 0 {
-		r.notes = addOnce(r.notes, fmt.Sprintf("the made-up requests never showed %d of its conditions both true and false", unseen))
-	}
-	c := found.Counterexample
-	if c == nil {
-		return
-	}
-	t.Seen--
-	t.Agreed--
-	t.disagree(false, func() report.Disagreement {
-		return report.Disagreement{
-			Subject: c.Request.Summary(), Sides: []report.Voice{native(c.Opinion), interpreter(c.Opinion)}, Request: json.RawMessage(c.Request.String()),
-		}
-	})
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap"
 )
 
 // A Source is where evidence comes from.
@@ -27,21 +29,36 @@ const (
 
 func sources() []Source { return []Source{Objects, Reports, Shadow, Requests, Audit, Search} }
 
-// real are the sources of what users do; the others are what could be.
-func (s Source) real() bool { return s != Search }
-
 // shown is how many disagreements of a rule and a source are kept.
 const shown = 5
+
+// Options are what is known beside the judges.
+type Options struct {
+	// Known are the objects that the judges look up, so that a rule which errs for want of
+	// one is not held against anybody.
+	Known []map[string]any
+	// Natives were at work while an audit log was written.
+	Natives []Native
+	// Times say since when policies are judged by, by their names.
+	Times map[string]Times
+	// Since has what an audit log says of the time before count for nothing.
+	Since time.Time
+	// Whole tells that all policies by which Kyverno changes objects are among the compared,
+	// so that each of its changes has to be explained by some rule.
+	Whole bool
+	// Making is of generate rules; nil where nothing is known of what they made.
+	Making *Making
+}
 
 // A Ledger gathers the evidence for the rules of some policies. It is written by one
 // goroutine.
 type Ledger struct {
-	judges *judge.Judges
-	known  []map[string]any
-	rows   []*row // of the judges' rules
-	audit  auditReader
-	making *Making // of generate rules; nil where nothing is known of what they made
-	whole  bool    // all policies by which Kyverno changes objects are compared
+	Options
+	judges  *judge.Judges
+	rows    []*row                 // of the judges' rules
+	natives map[string]auditNative // by name
+	webhook bool                   // kvap's webhook has been heard of in the log
+	strange map[string]bool        // native policies that were heard of and are not known
 }
 
 // A row is the evidence for one rule.
@@ -62,19 +79,25 @@ type tally struct {
 	unclear       map[string]int // by the reason
 }
 
-// New makes an empty ledger. Known are the objects that the judges look up, so that
-// a rule which errs for want of one is not held against anybody.
-func New(judges *judge.Judges, known []map[string]any) *Ledger {
-	l := &Ledger{judges: judges, known: known}
+// New makes an empty ledger.
+func New(judges *judge.Judges, o Options) *Ledger {
+	l := &Ledger{Options: o, judges: judges, natives: map[string]auditNative{}, strange: map[string]bool{}}
 	for _, f := range judges.Rules {
 		l.rows = append(l.rows, &row{form: f, tallies: map[Source]*tally{}})
 	}
+	for _, n := range o.Natives {
+		text, ok, err := vap.TranslationOf(n.Policy.Annotations)
+		if !ok || err != nil {
+			continue
+		}
+		one := auditNative{Native: n, text: text}
+		for _, m := range text.Members {
+			one.places = append(one.places, l.place(m.Policy, m.Rule))
+		}
+		l.natives[n.Policy.Name] = one
+	}
 	return l
 }
-
-// Whole says that all policies by which Kyverno changes objects are among the compared,
-// so that each of its changes has to be explained by some rule.
-func (l *Ledger) Whole() { l.whole = true }
 
 func (r *row) of(s Source) *tally {
 	t := r.tallies[s]
@@ -149,11 +172,11 @@ func (r *row) recall(now tally) tally {
 	return now
 }
 
-func addOnce(list []string, s string) []string {
-	if slices.Contains(list, s) {
-		return list
+// note adds a note, once.
+func (r *row) note(text string) {
+	if !slices.Contains(r.notes, text) {
+		r.notes = append(r.notes, text)
 	}
-	return append(list, s)
 }
 
 // place finds a rule by the names that Kyverno reports. Rule may be empty where a
@@ -182,10 +205,6 @@ func validates(f *compile.Form) bool {
 	return f.Rule.Type() == "validate"
 }
 
-// ofOthers tells that only a native object knows of a rule: it shares the object with
-// rules that are compared, and its policy is not asked about.
-func ofOthers(f *compile.Form) bool { return f.Rule.Policy.Kind == "ValidatingAdmissionPolicy" }
-
 // Comparison is what was gathered so far.
 func (l *Ledger) Comparison() report.Comparison {
 	var rules []report.ComparedRule
@@ -194,11 +213,11 @@ func (l *Ledger) Comparison() report.Comparison {
 		compared[f] = true
 	}
 	for i, r := range l.rows {
-		if ofOthers(r.form) && !compared[r.form] {
-			continue
+		if r.form.Rule.Policy.Kind == "ValidatingAdmissionPolicy" && !compared[r.form] {
+			continue // only a native object knows of it, which it shares with rules that are compared
 		}
 		one := r.report(compared[r.form])
-		if len(l.audit.natives) > 0 && one.Target == report.Native && validates(r.form) && !l.native(i) {
+		if len(l.natives) > 0 && one.Target == report.Native && validates(r.form) && !l.native(i) {
 			one.Notes = append(one.Notes, "no native object of the rule is there yet: what it would be translated to was judged")
 		}
 		rules = append(rules, one)
@@ -231,22 +250,27 @@ func (r *row) report(compared bool) report.ComparedRule {
 
 // thin says what the evidence lacks, for somebody who is about to rely on it.
 func (r *row) thin(compared bool) []string {
-	var seen, violated, passed, real int
+	var seen, violated, passed, real, reallyViolated int
 	for s, t := range r.tallies {
 		seen, violated, passed = seen+t.Seen, violated+t.Violated, passed+t.passed
-		if s.real() {
-			real += t.Seen
+		if s != Search { // which is what could be; the others are what users do
+			real, reallyViolated = real+t.Seen, reallyViolated+t.Violated
 		}
 	}
+	mutates := r.form.Rule.Mutates() // the object of a request
 	switch {
-	case mutates(r.form):
-		return r.thinChanges(seen, violated)
+	case mutates && seen == 0:
+		return []string{"the rule changes objects: only an audit log of the level Request has what Kyverno's webhook made of one, and none said anything of it"}
+	case mutates && violated == 0:
+		return []string{"it has changed nothing"}
 	case generates(r.form) && seen == 0:
 		return []string{"the rule makes other objects: only what it has made of objects that are there can be held against it, and nothing was found"}
-	case generates(r.form):
+	case mutates, generates(r.form):
 		return nil
+	case !validates(r.form) && r.form.Source.Mutate != nil:
+		return []string{"the rule changes objects that are there, and compare does not look at that"}
 	case !validates(r.form):
-		return []string{"the rule " + otherwise(r.form) + ", and compare does not look at that"}
+		return []string{"the rule verifies images, and compare does not look at that"}
 	case seen == 0 && !compared:
 		return []string{"the rule is judged by kvap's webhook: only Kyverno's reports, what the webhook says in shadow and an audit log can be held against each other, and they said nothing of it"}
 	case seen == 0:
@@ -257,40 +281,10 @@ func (r *row) thin(compared bool) []string {
 		return []string{"nothing has violated it"}
 	case passed == 0:
 		return []string{"everything that was seen violates it"}
-	}
-	if why := r.neverInEarnest(); why != "" {
-		return []string{why}
-	}
-	return nil
-}
-
-// thinChanges is the same for a rule that changes objects.
-func (r *row) thinChanges(seen, changed int) []string {
-	switch {
-	case seen == 0:
-		return []string{"the rule changes objects: only an audit log of the level Request has what Kyverno's webhook made of one, and none said anything of it"}
-	case changed == 0:
-		return []string{"it has changed nothing"}
+	case reallyViolated == 0:
+		return []string{"no real request or object has violated it, only requests that were made up"}
 	}
 	return nil
-}
-
-// otherwise says what a rule does that neither judges requests nor changes their object.
-func otherwise(f *compile.Form) string {
-	if f.Source.Mutate != nil {
-		return "changes objects that are there"
-	}
-	return "verifies images"
-}
-
-// neverInEarnest tells that only made-up requests violated a rule.
-func (r *row) neverInEarnest() string {
-	for s, t := range r.tallies {
-		if s.real() && t.Violated > 0 {
-			return ""
-		}
-	}
-	return "no real request or object has violated it, only requests that were made up"
 }
 
 // unclear says why something was not compared, the most frequent reason first.

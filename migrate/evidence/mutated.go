@@ -11,7 +11,6 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers are not fractions
 
-	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
@@ -24,11 +23,6 @@ const (
 	mutationKey = "mutation.webhook.admission.k8s.io/"
 	patchKey    = "patch.webhook.admission.k8s.io/"
 )
-
-// mutates tells of a rule that changes the object of a request.
-func mutates(f *compile.Form) bool {
-	return f.Rule.Mutates()
-}
 
 // A call is one call of a mutating webhook, as the log has it.
 type call struct {
@@ -71,7 +65,7 @@ func (c call) kyverno() bool { return strings.HasPrefix(c.Webhook, "mutate.kyver
 // noteMutations holds what Kyverno's webhook made of an object against what the rules
 // make of the same object. Only of an object that is created does the log have the whole.
 func (l *Ledger) noteMutations(ctx context.Context, e *event, at string) error {
-	if !slices.ContainsFunc(l.rows, func(r *row) bool { return mutates(r.form) }) || e.Verb != "create" || e.ObjectRef.Subresource != "" {
+	if !slices.ContainsFunc(l.rows, func(r *row) bool { return r.form.Rule.Mutates() }) || e.Verb != "create" || e.ObjectRef.Subresource != "" {
 		return nil
 	}
 	calls, err := e.calls()
@@ -117,20 +111,20 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 	if ours == nil {
 		return nil
 	}
-	m := mutation{ours: ours, theirs: theirs, all: l.whole, hidden: e.ObjectRef.Resource == "secrets"}
+	m := mutation{ours: ours, theirs: theirs, all: l.Whole, hidden: e.ObjectRef.Resource == "secrets"}
 	// What was filled in on both sides does not matter: the object in front of the rules counts.
 	m.theirs = m.transplant(given)
 	by := &denial{webhook: c.Webhook}
 	for i, r := range l.rows {
-		if mutates(r.form) && !by.covers(r.form.Rule.Policy) {
+		if r.form.Rule.Mutates() && !by.covers(r.form.Rule.Policy) {
 			m.all = false
 		}
-		if mutates(r.form) && opinions[i].Mutation != nil {
+		if r.form.Rule.Mutates() && opinions[i].Mutation != nil {
 			m.explained = append(m.explained, paths(opinions[i].Mutation.Patch())...)
 		}
 	}
 	for i, r := range l.rows {
-		if mutates(r.form) && by.covers(r.form.Rule.Policy) && opinions[i].Mutation != nil {
+		if r.form.Rule.Mutates() && by.covers(r.form.Rule.Policy) && opinions[i].Mutation != nil {
 			m.note(r.of(Audit), opinions[i], e.subject(), at)
 		}
 	}
@@ -190,17 +184,11 @@ func (m mutation) transplant(given []byte) map[string]any {
 	if len(filled) == 0 {
 		return m.theirs
 	}
-	patch, err := json.Marshal(filled)
-	if err != nil {
-		return m.theirs
-	}
-	object, err := json.Marshal(m.theirs)
-	if err != nil {
-		return m.theirs
-	}
-	decoded, err := jsonpatch.DecodePatch(patch)
+	text, _ := json.Marshal(filled)     // it came as JSON
+	object, _ := json.Marshal(m.theirs) // as above
+	patch, err := jsonpatch.DecodePatch(text)
 	if err == nil {
-		object, err = decoded.Apply(object)
+		object, err = patch.Apply(object)
 	}
 	var out map[string]any
 	if err != nil || utiljson.Unmarshal(object, &out) != nil {
@@ -282,11 +270,8 @@ func (m mutation) at(object map[string]any, path string) string {
 			return empty
 		}
 	}
-	if v == nil {
-		return empty
-	}
 	data, err := json.Marshal(v)
-	if err != nil {
+	if v == nil || err != nil {
 		return empty
 	}
 	return string(data)

@@ -61,9 +61,7 @@ func TestMutated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, stamped, nil)
 			l := b.ledger()
-			if c.whole {
-				l.Whole()
-			}
+			l.Whole = c.whole
 			if err := l.Audit(t.Context(), c.line, "audit.log:1"); err != nil {
 				t.Fatal(err)
 			}

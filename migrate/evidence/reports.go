@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,9 +16,7 @@ import (
 )
 
 // A Register is what Kyverno's reports say, by object.
-type Register struct {
-	by map[reportedObject]map[ruleName]ReportedResult
-}
+type Register map[reportedObject]map[ruleName]reportedResult
 
 // A reportedObject is an object as a report names it.
 type reportedObject struct{ group, kind, namespace, name string }
@@ -25,15 +24,15 @@ type reportedObject struct{ group, kind, namespace, name string }
 // A ruleName is a rule as Kyverno reports it.
 type ruleName struct{ policy, rule string }
 
-// A ReportedResult is what Kyverno reported of one rule on one object.
-type ReportedResult struct {
-	Result, Message string
-	At              time.Time // zero where the report does not say
+// A reportedResult is what Kyverno reported of one rule on one object.
+type reportedResult struct {
+	result, message string
+	at              time.Time // zero where the report does not say
 }
 
 // Reported are the results for one object, and when the object changed last.
 type Reported struct {
-	results map[ruleName]ReportedResult
+	results map[ruleName]reportedResult
 	changed time.Time
 }
 
@@ -57,75 +56,47 @@ func IsReport(o map[string]any) bool {
 
 // Add takes a report in. Results that are not Kyverno's are passed over: kvap writes
 // reports too, and so do others.
-func (r *Register) Add(o map[string]any) {
+func (r Register) Add(o map[string]any) {
 	results, _, _ := unstructured.NestedSlice(o, "results")
 	scope, _, _ := unstructured.NestedMap(o, "scope")
 	namespace := (&unstructured.Unstructured{Object: o}).GetNamespace()
 	for _, one := range results {
 		row, ok := one.(map[string]any)
-		if !ok || !ofKyverno(stringField(row, "source")) {
+		if !ok || !slices.Contains([]string{"kyverno", "Kyverno", "KyvernoValidatingPolicy", "KyvernoMutatingPolicy", ""}, stringField(row, "source")) {
 			continue
 		}
-		about := subjects(row)
-		if len(about) == 0 && scope != nil {
-			about = []map[string]any{scope}
-		}
-		for _, object := range about {
-			r.add(subjectOf(object, namespace), row)
-		}
-	}
-}
-
-func ofKyverno(source string) bool {
-	switch source {
-	case "kyverno", "Kyverno", "KyvernoValidatingPolicy", "KyvernoMutatingPolicy", "":
-		return true
-	}
-	return false
-}
-
-// subjects are the objects that a result names itself, as reports of older releases do.
-func subjects(row map[string]any) []map[string]any {
-	var out []map[string]any
-	for _, key := range []string{"resources", "subjects"} {
-		list, _ := row[key].([]any)
-		for _, one := range list {
-			if object, ok := one.(map[string]any); ok {
-				out = append(out, object)
+		named := false // by the result itself, as in reports of older releases
+		for _, key := range []string{"resources", "subjects"} {
+			list, _ := row[key].([]any)
+			for _, one := range list {
+				if object, ok := one.(map[string]any); ok {
+					r.add(object, namespace, row)
+					named = true
+				}
 			}
 		}
-	}
-	return out
-}
-
-func subjectOf(o map[string]any, namespace string) reportedObject {
-	gv, _ := apischema.ParseGroupVersion(stringField(o, "apiVersion"))
-	s := reportedObject{gv.Group, stringField(o, "kind"), stringField(o, "namespace"), stringField(o, "name")}
-	if s.namespace == "" {
-		s.namespace = namespace // of the report, which lies with its object
-	}
-	return s
-}
-
-func (r *Register) add(s reportedObject, row map[string]any) {
-	result := ReportedResult{Result: stringField(row, "result"), Message: stringField(row, "message")}
-	if result.Message == "" {
-		result.Message = stringField(row, "description")
-	}
-	if stamp, ok := row["timestamp"].(map[string]any); ok {
-		if seconds, ok := stamp["seconds"].(int64); ok {
-			result.At = time.Unix(seconds, 0)
+		if !named && scope != nil {
+			r.add(scope, namespace, row)
 		}
 	}
-	if r.by == nil {
-		r.by = map[reportedObject]map[ruleName]ReportedResult{}
+}
+
+func (r Register) add(object map[string]any, namespace string, row map[string]any) {
+	gv, _ := apischema.ParseGroupVersion(stringField(object, "apiVersion"))
+	about := reportedObject{gv.Group, stringField(object, "kind"), stringField(object, "namespace"), stringField(object, "name")}
+	if about.namespace == "" {
+		about.namespace = namespace // of the report, which lies with its object
 	}
-	if r.by[s] == nil {
-		r.by[s] = map[ruleName]ReportedResult{}
+	result := reportedResult{result: stringField(row, "result"), message: cmp.Or(stringField(row, "message"), stringField(row, "description"))}
+	if seconds, ok, _ := unstructured.NestedInt64(row, "timestamp", "seconds"); ok {
+		result.at = time.Unix(seconds, 0)
+	}
+	if r[about] == nil {
+		r[about] = map[ruleName]reportedResult{}
 	}
 	name := ruleName{stringField(row, "policy"), stringField(row, "rule")}
-	if have, ok := r.by[s][name]; !ok || !result.At.Before(have.At) {
-		r.by[s][name] = result
+	if have, ok := r[about][name]; !ok || !result.at.Before(have.at) {
+		r[about][name] = result
 	}
 }
 
@@ -135,9 +106,9 @@ func stringField(o map[string]any, key string) string {
 }
 
 // Of is what is reported of an object, nil where nothing is.
-func (r *Register) Of(o *unstructured.Unstructured) *Reported {
+func (r Register) Of(o *unstructured.Unstructured) *Reported {
 	gvk := o.GroupVersionKind()
-	results := r.by[reportedObject{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}]
+	results := r[reportedObject{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}]
 	if results == nil {
 		return nil
 	}
@@ -173,7 +144,7 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the report of the object says nothing of the policy yet")
 	case !r.form.Rule.Policy.Background:
 		t.cannotTell("the report of a policy with background: false is about a request that is not known")
-	case reported && !result.At.IsZero() && result.At.Before(j.Reported.changed):
+	case reported && !result.at.IsZero() && result.at.Before(j.Reported.changed):
 		t.cannotTell("the report is older than the object")
 	case o.Code != 0 && !o.Compared:
 		t.cannotTell("the interpreter does not know the rule")
@@ -181,13 +152,13 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the bindings leave out the namespace")
 	case l.lacks(o):
 		t.cannotTell(notAtHand)
-	case matches(result.Result, ours):
+	case matches(result.result, ours):
 		t.agree(ours != "allow")
-	case o.Kyverno != o.Status && matches(result.Result, verdict(o.Kyverno)):
+	case o.Kyverno != o.Status && matches(result.result, verdict(o.Kyverno)):
 		t.cannotTell("kvap differs from Kyverno here on purpose")
 	default:
 		t.disagree(true, func() report.Disagreement {
-			theirs := report.Voice{Who: "Kyverno's report", Says: result.Result, Message: result.Message}
+			theirs := report.Voice{Who: "Kyverno's report", Says: result.result, Message: result.message}
 			if !reported {
 				theirs.Says = "nothing of this rule"
 			}

@@ -26,21 +26,22 @@ type Rehearsed struct {
 }
 
 // Shadow holds what the webhook said in shadow against what Kyverno did: an object that
-// was asked for and is there now was admitted. There tells of a UID whether it is.
+// was asked for and is there now was admitted. There tells of UIDs whether their objects are.
 // What became of other requests nobody knows without an audit log.
-func (l *Ledger) Shadow(found Rehearsal, there func(uid string) bool) {
+func (l *Ledger) Shadow(found Rehearsal, there map[string]bool) {
 	place := l.place(found.Policy, found.Rule)
 	if place < 0 {
 		return
 	}
 	r := l.rows[place]
-	r.shadowed = r.shadowed.plus(found)
-	if !validates(r.form) {
-		return
-	}
+	s := &r.shadowed
+	s.passed, s.violated, s.failed = s.passed+found.Passed, s.violated+found.Violated, s.failed+found.Failed
 	for _, one := range found.Requests {
-		if one.Operation == "CREATE" && one.UID != "" {
-			r.rehearsed(one, there(one.UID))
+		if one.Verdict == interp.Error && one.Message != "" {
+			s.why = ", for instance: " + one.Message
+		}
+		if validates(r.form) && one.Operation == "CREATE" && one.UID != "" {
+			r.rehearsed(one, there[one.UID])
 		}
 	}
 }
@@ -81,45 +82,24 @@ type shadowed struct {
 	why                      string // one of those that could not be judged
 }
 
-func (s shadowed) plus(found Rehearsal) shadowed {
-	s.passed, s.violated, s.failed = s.passed+found.Passed, s.violated+found.Violated, s.failed+found.Failed
-	for _, one := range found.Requests {
-		if one.Verdict == interp.Error && one.Message != "" {
-			s.why = ", for instance: " + one.Message
-		}
-	}
-	return s
-}
-
 // notes say in words what was counted.
 func (s shadowed) notes(changes bool) []string {
 	if s == (shadowed{}) {
 		return nil
 	}
-	text := fmt.Sprintf("in shadow kvap's webhook judged %s by it, and found a violation in %s", requests(s.passed+s.violated), none(s.violated))
-	if changes {
-		text = fmt.Sprintf("in shadow kvap's webhook judged %s by it, and changed nothing", requests(s.passed+s.violated))
-		if s.violated > 0 {
-			text += fmt.Sprintf("; in %d it would change what it has changed already, as it will where both sides do: see the migration guide", s.violated)
-		}
+	text := "in shadow kvap's webhook judged " + report.Count(int(s.passed+s.violated), "request", "requests") + " by it, and "
+	switch {
+	case !changes && s.violated == 0:
+		text += "found a violation in none"
+	case !changes:
+		text += fmt.Sprintf("found a violation in %d", s.violated)
+	case s.violated == 0:
+		text += "changed nothing"
+	default:
+		text += fmt.Sprintf("changed nothing; in %d it would change what it has changed already, as it will where both sides do: see the migration guide", s.violated)
 	}
 	if s.failed > 0 {
 		text += fmt.Sprintf("; it could not judge %d%s", s.failed, s.why)
 	}
 	return []string{text}
-}
-
-// none is a number, in a word where it is nothing.
-func none(n int64) string {
-	if n == 0 {
-		return "none"
-	}
-	return fmt.Sprint(n)
-}
-
-func requests(n int64) string {
-	if n == 1 {
-		return "1 request"
-	}
-	return fmt.Sprintf("%d requests", n)
 }

@@ -33,7 +33,7 @@ func TestShadow(t *testing.T) {
 		if one.replace[0] != "" {
 			text = strings.Replace(text, one.replace[0], one.replace[1], 1)
 		}
-		l := New(newBench(t, text, nil).judges, nil)
+		l := New(newBench(t, text, nil).judges, Options{})
 		operation := one.operation
 		if operation == "" {
 			operation = "CREATE"
@@ -41,7 +41,7 @@ func TestShadow(t *testing.T) {
 		found := Rehearsal{Policy: "teams", Rule: "team", Passed: 7, Failed: 1, Requests: []Rehearsed{
 			{At: time.Unix(0, 0), Operation: operation, Object: "ConfigMap/a/b", UID: "u", Verdict: one.verdict, Message: "because"},
 		}}
-		l.Shadow(found, func(uid string) bool { return uid == "u" && one.there })
+		l.Shadow(found, map[string]bool{"u": one.there})
 		row := l.Comparison().Rules[0]
 		total := row.Total()
 		if total.Agreed != one.agreed || total.Disagreed != one.dis || total.Unclear != one.unclear || len(row.Disagreements) != one.dis {
@@ -66,7 +66,7 @@ func TestReportOfWhatAsks(t *testing.T) {
       message: a ConfigMap is elsewhere
       deny: {conditions: {all: [{key: "{{ here }}", operator: Equals, value: x}]}}
 `, nil)
-	l, register := b.ledger(), &Register{}
+	l, register := b.ledger(), Register{}
 	o := aConfigMap("bad")
 	register.Add(map[string]any{
 		"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport", "metadata": map[string]any{"namespace": "default"},

@@ -47,7 +47,7 @@ func (l *Ledger) noteEvent(place int, e *event, at string) {
 
 // theirs is what Kyverno says of a rule on a request.
 func (l *Ledger) theirs(place int, e *event) side {
-	found, times := e.theirs(l.rows[place]), l.audit.times[l.rows[place].form.Rule.PolicyName()]
+	found, times := e.theirs(l.rows[place]), l.Times[l.rows[place].form.Rule.PolicyName()]
 	switch {
 	case found.violated:
 	case times.Never != "":
@@ -77,7 +77,7 @@ func (r *row) title() string {
 // ours is what takes Kyverno's place on a request: native policies, or kvap's webhook.
 func (l *Ledger) ours(place int, e *event) side {
 	found := side{silent: true}
-	for _, n := range l.audit.natives {
+	for _, n := range l.natives {
 		if !n.judges(place, e.ObjectRef.Resource) || !n.about(e) {
 			continue
 		}
@@ -102,9 +102,9 @@ func (l *Ledger) ours(place int, e *event) side {
 	case l.native(place): // but not asked about such a request
 	case f.Rule.Target == translate.Native:
 		return side{unknown: "no native policy that was made from the rule is given"}
-	case !l.audit.webhook:
+	case !l.webhook:
 		return side{unknown: "kvap's webhook is not heard of in the log"}
-	case e.Received.Before(l.audit.times[f.Rule.PolicyName()].Webhook):
+	case e.Received.Before(l.Times[f.Rule.PolicyName()].Webhook):
 		return side{unknown: "kvap's webhook did not judge by the policy, or by another one, at that time"}
 	}
 	return side{silent: true}
@@ -112,7 +112,7 @@ func (l *Ledger) ours(place int, e *event) side {
 
 // native tells whether some native policy judges by a rule.
 func (l *Ledger) native(place int) bool {
-	for _, n := range l.audit.natives {
+	for _, n := range l.natives {
 		if slices.Contains(n.places, place) {
 			return true
 		}

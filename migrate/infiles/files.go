@@ -2,7 +2,6 @@ package infiles
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path"
@@ -93,13 +92,11 @@ func (c Choice) LeftUnread(done *convert.Compilation) (left []report.HandedOverP
 		return nil
 	}
 	for _, u := range done.Unread {
-		left = append(left, report.HandedOverPolicy{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, From: stageOutside, To: stageOutside, Left: u.Reason})
+		none := string(v1alpha1.StageNone) // for no record is about it
+		left = append(left, report.HandedOverPolicy{Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, From: none, To: none, Left: u.Reason})
 	}
 	return left
 }
-
-// stageOutside is the stage of what no record is about.
-const stageOutside = "none"
 
 // worldOf is a policy of a file before anything was done.
 func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.PolicyState {
@@ -116,14 +113,7 @@ func worldOf(p *policy.Policy, rules []*compile.Rule) migrate.PolicyState {
 
 // objectOf is a policy as an object.
 func objectOf(p *policy.Policy) *unstructured.Unstructured {
-	data, err := json.Marshal(p.Source.Value())
-	if err != nil {
-		panic(err) // it came from YAML
-	}
-	o := &unstructured.Unstructured{}
-	if err := json.Unmarshal(data, &o.Object); err != nil {
-		panic(err) // it was made a moment ago
-	}
+	o := migrate.ObjectOf(p.Source)
 	if p.Namespaced() {
 		o.SetNamespace(p.Namespace)
 	}

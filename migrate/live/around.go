@@ -39,12 +39,8 @@ func Exceptions(ctx context.Context, c *cluster.Connection) (out []unstructured.
 		{"kyverno.io", "PolicyException", "v2", "v2beta1"},
 		{migrate.ExceptingGroup, "PolicyException", "v1", "v1beta1", "v1alpha1"},
 	} {
-		resource, ok := c.Serves(kind[0], kind[1], kind[2:]...)
-		if !ok {
-			continue
-		}
-		items, _, err := c.List(ctx, resource)
-		if err != nil && !apierrors.IsNotFound(err) { // its definition has just gone
+		items, _, err := listed(ctx, c, kind...)
+		if err != nil {
 			return nil, readError("the exceptions from policies are", err)
 		}
 		out = append(out, items...)
@@ -99,26 +95,20 @@ func Around(ctx context.Context, c *cluster.Connection, source *unstructured.Uns
 
 // isNamedBy tells whether an exception names a policy.
 func isNamedBy(exception, source *unstructured.Unstructured) bool {
-	if exception.GroupVersionKind().Group == migrate.ExceptingGroup {
-		return refersTo(exception, source)
+	inCEL, field := source.GroupVersionKind().Group == migrate.ExceptingGroup, "exceptions"
+	if inCEL {
+		field = "policyRefs"
 	}
-	if source.GroupVersionKind().Group == migrate.ExceptingGroup {
-		return false // those of kyverno.io name policies of kyverno.io
+	if inCEL != (exception.GroupVersionKind().Group == migrate.ExceptingGroup) {
+		return false // each group of exceptions names its own policies
 	}
-	full := strings.TrimPrefix(source.GetNamespace()+"/"+source.GetName(), "/")
-	list, _, _ := unstructured.NestedSlice(exception.Object, "spec", "exceptions")
+	list, _, _ := unstructured.NestedSlice(exception.Object, "spec", field)
 	return slices.ContainsFunc(list, func(one any) bool {
 		ref, _ := one.(map[string]any)
-		return ref["policyName"] == full
-	})
-}
-
-// refersTo is the same for an exception from policies in CEL.
-func refersTo(exception, source *unstructured.Unstructured) bool {
-	list, _, _ := unstructured.NestedSlice(exception.Object, "spec", "policyRefs")
-	return slices.ContainsFunc(list, func(one any) bool {
-		ref, _ := one.(map[string]any)
-		return ref["name"] == source.GetName() && ref["kind"] == source.GetKind() && source.GroupVersionKind().Group == migrate.ExceptingGroup
+		if inCEL {
+			return ref["name"] == source.GetName() && ref["kind"] == source.GetKind()
+		}
+		return ref["policyName"] == strings.TrimPrefix(source.GetNamespace()+"/"+source.GetName(), "/")
 	})
 }
 
@@ -155,7 +145,7 @@ func gotBy(source *unstructured.Unstructured) (out []got) {
 }
 
 // lookupsOf are what the rules of a policy read, in the order of their names, each once.
-func lookupsOf(source *unstructured.Unstructured) []judge.Lookup {
+func lookupsOf(source *unstructured.Unstructured) (out []judge.Lookup) {
 	found := map[string]judge.Lookup{}
 	for _, p := range migrate.PoliciesOf(source) {
 		for _, r := range p.Rules {
@@ -164,7 +154,6 @@ func lookupsOf(source *unstructured.Unstructured) []judge.Lookup {
 			}
 		}
 	}
-	var out []judge.Lookup
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		out = append(out, found[name])
 	}

@@ -87,25 +87,20 @@ const closedSince = "for Kyverno 1.20 carries out no policy of kyverno.io"
 // Kyverno, or hang by its definitions.
 func nextFor(w migrate.PolicyState, keep int) (string, int) {
 	name := w.Title()
-	if isKept(w) {
-		if w.Record == nil || w.Record.Status.Original == nil {
-			return "went with its definition; kvap enforces it as it read it last: apply it as a policy of kvap.dev (kvap migrate adopt -f)", keep + 1
-		}
-		return "went with its definition; kvap enforces it as it read it last: kvap migrate adopt " + name, keep + 1
-	}
-	if w.Stopped() {
-		return "somebody has stopped it, and nobody enforces it: " + w.Restart(), keep + 1
-	}
-	if w.Stranded() {
-		enforce, remove := w.OutOfShadow()
-		return "in shadow, and Kyverno's policy is gone: nobody enforces it: " + enforce + ", or " + remove, keep + 1
-	}
-	if lost := w.Lost(); len(lost) > 0 {
-		return "nobody carries out " + strings.Join(lost, ", ") + ", which the record has", keep
-	}
 	recorded := w.Stage() == v1alpha1.StageEnforced || w.Stage() == v1alpha1.StageAdopted
 	enforced := w.Enforces()
 	switch {
+	case isKept(w) && (w.Record == nil || w.Record.Status.Original == nil):
+		return "went with its definition; kvap enforces it as it read it last: apply it as a policy of kvap.dev (kvap migrate adopt -f)", keep + 1
+	case isKept(w):
+		return "went with its definition; kvap enforces it as it read it last: kvap migrate adopt " + name, keep + 1
+	case w.Stopped():
+		return "somebody has stopped it, and nobody enforces it: " + w.Restart(), keep + 1
+	case w.Stranded():
+		enforce, remove := w.OutOfShadow()
+		return "in shadow, and Kyverno's policy is gone: nobody enforces it: " + enforce + ", or " + remove, keep + 1
+	case len(w.Lost()) > 0:
+		return "nobody carries out " + strings.Join(w.Lost(), ", ") + ", which the record has", keep
 	case w.WayOn() != "":
 		return onItsWay + w.WayOn(), keep + 1
 	case w.Closed != "" && migrate.KyvernoHasRest(w.Source):
@@ -132,47 +127,41 @@ func nextFor(w migrate.PolicyState, keep int) (string, int) {
 
 // finishSteps are what to do, in order.
 func finishSteps(f report.Finish, namespace string) []string {
-	var out []string
-	enforce, adopt, cleans := false, false, false
-	var along []string
+	var out, along []string
+	var enforce, begun, adopt, cleans, cleaned, excepts, reads bool
 	for _, p := range f.Policies {
-		cleans = cleans || p.Next == runsCleanup
 		enforce = enforce || strings.HasPrefix(p.Next, "Kyverno") || strings.HasPrefix(p.Next, "nobody enforces it") || strings.HasPrefix(p.Next, "it is there again")
+		begun = begun || strings.HasPrefix(p.Next, onItsWay)
 		adopt = adopt || strings.Contains(p.Next, "migrate adopt")
+		cleans = cleans || p.Next == runsCleanup
 		for _, rule := range p.TakesAlong {
 			along = append(along, strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")+"/"+rule)
 		}
 	}
-	if len(along) > 0 {
-		out = append(out, "Remove no policy of Kyverno's by hand, nor its definition, while Kyverno runs, before its rules have orphanDownstreamOnPolicyDelete: true "+
-			"(kvap migrate enforce writes it): Kyverno would delete what they have generated: "+strings.Join(along, ", ")+".")
+	for _, p := range f.Parts {
+		has := p.Objects > 0 || p.Next == notCounted
+		cleaned = cleaned || p.Next == keptForCleanup
+		excepts = excepts || has && strings.HasPrefix(p.Name, "policyexceptions.")
+		reads = reads || has && strings.HasPrefix(p.Name, "globalcontextentries.")
 	}
-	if enforce {
-		out = append(out, "Move what Kyverno still enforces, or nobody does, to kvap (kvap migrate enforce), or keep Kyverno for what it enforces.")
-	}
-	if slices.ContainsFunc(f.Policies, func(p report.LeftPolicy) bool { return strings.HasPrefix(p.Next, onItsWay) }) {
-		out = append(out, "End what was begun, as it says at the policies.")
-	}
-	if adopt {
-		out = append(out, "Adopt what is left in Kyverno's kinds (kvap migrate adopt --all; in a repository: kvap migrate adopt -f policies/): "+
-			"uninstalling Kyverno with Helm removes its definitions, and every policy and exception with them.")
-	}
-	if cleans {
-		out = append(out, "Have kvap run the cleanup policies, by their annotation kvap.dev/mode: enforce.")
-	}
-	if slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool { return p.Next == keptForCleanup }) {
-		out = append(out, "Keep the definitions of cleanup policies, and the policies: kvap runs them. Where uninstalling removes the definitions, save both, and apply them again.")
-	}
-	has := func(plural string) bool {
-		return slices.ContainsFunc(f.Parts, func(p report.LeftPart) bool {
-			return strings.HasPrefix(p.Name, plural+".") && (p.Objects > 0 || p.Next == notCounted)
-		})
-	}
-	if has("policyexceptions") {
-		out = append(out, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them.")
-	}
-	if has("globalcontextentries") {
-		out = append(out, "Keep the definition globalcontextentries.kyverno.io, and its objects, while rules read them (globalReference): kvap's webhook keeps what they say ready.")
+	for _, step := range []struct {
+		needed bool
+		does   string
+	}{
+		{len(along) > 0, "Remove no policy of Kyverno's by hand, nor its definition, while Kyverno runs, before its rules have orphanDownstreamOnPolicyDelete: true " +
+			"(kvap migrate enforce writes it): Kyverno would delete what they have generated: " + strings.Join(along, ", ") + "."},
+		{enforce, "Move what Kyverno still enforces, or nobody does, to kvap (kvap migrate enforce), or keep Kyverno for what it enforces."},
+		{begun, "End what was begun, as it says at the policies."},
+		{adopt, "Adopt what is left in Kyverno's kinds (kvap migrate adopt --all; in a repository: kvap migrate adopt -f policies/): " +
+			"uninstalling Kyverno with Helm removes its definitions, and every policy and exception with them."},
+		{cleans, "Have kvap run the cleanup policies, by their annotation kvap.dev/mode: enforce."},
+		{cleaned, "Keep the definitions of cleanup policies, and the policies: kvap runs them. Where uninstalling removes the definitions, save both, and apply them again."},
+		{excepts, "Keep the definition policyexceptions.kyverno.io, and its objects, while policies have exceptions: kvap reads them."},
+		{reads, "Keep the definition globalcontextentries.kyverno.io, and its objects, while rules read them (globalReference): kvap's webhook keeps what they say ready."},
+	} {
+		if step.needed {
+			out = append(out, step.does)
+		}
 	}
 	if f.Done && namespace != "" {
 		out = append(out, uninstallSteps(f, namespace)...)

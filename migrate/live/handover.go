@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/migrate"
@@ -33,7 +34,6 @@ type Handover struct {
 	options Options
 	goal    migrate.Goal
 	reader  *Reader
-	writer  moveWriter
 	// first are the states as they were when it began.
 	first PolicyStates
 	tasks []*policyTask
@@ -58,7 +58,7 @@ type policyTask struct {
 // NewHandover settles how each of the chosen policies goes, from the states as they were
 // read. It changes nothing.
 func NewHandover(ctx context.Context, reader *Reader, first PolicyStates, chosen []string, goal migrate.Goal, o Options) *Handover {
-	h := &Handover{options: o, goal: goal, reader: reader, writer: moveWriter{reader.Connection}, first: first}
+	h := &Handover{options: o, goal: goal, reader: reader, first: first}
 	for _, name := range chosen {
 		t := &policyTask{name: name, goal: goal, out: migrate.HandedOver(*first[name])}
 		h.tasks = append(h.tasks, t)
@@ -97,7 +97,7 @@ func (h *Handover) wayFor(ctx context.Context, w migrate.PolicyState) (v1alpha1.
 	// Kyverno's own validation has the last word, and an old definition drops the field.
 	o := w.Source.DeepCopy()
 	migrate.SwitchOff(o)
-	got, err := h.writer.update(ctx, o, true)
+	got, err := put(ctx, h.reader.Connection, o, metav1.DryRunAll)
 	switch {
 	case apierrors.IsConflict(err):
 		return way, nil
@@ -123,20 +123,18 @@ func (t *policyTask) leave(format string, args ...any) {
 func (h *Handover) Plan() report.Handover {
 	out := report.Handover{Verb: h.goal.Verb}
 	for _, t := range h.tasks {
-		one := t.out
 		if !t.done {
-			moves, err := t.goal.Moves(*h.first[t.name])
-			if err != nil {
+			var err error
+			if t.planned, err = t.goal.Moves(*h.first[t.name]); err != nil {
 				t.leave("%v", err)
-				one = t.out
 			}
-			t.planned = moves
-			for _, m := range moves {
-				one.Moves = append(one.Moves, m.Told())
-			}
-			if len(moves) > 0 {
-				one.To, one.Way = migrate.EndOf(moves)
-			}
+		}
+		one := t.out
+		for _, m := range t.planned {
+			one.Moves = append(one.Moves, m.Told())
+		}
+		if len(t.planned) > 0 {
+			one.To, one.Way = migrate.EndOf(t.planned)
 		}
 		out.Policies = append(out.Policies, one)
 	}
@@ -222,7 +220,7 @@ func (h *Handover) step(ctx context.Context, t *policyTask, ws PolicyStates) boo
 	case move.Releases() && t.onTheWay():
 		return false
 	}
-	err = h.writer.make(ctx, move)
+	err = carryOut(ctx, h.reader.Connection, move)
 	if !unanswered(err) {
 		t.waiting = time.Time{}
 	}
@@ -338,14 +336,18 @@ func (h *Handover) report() report.Handover {
 	return out
 }
 
-// TryOut has the API server try what would be written, one after another.
+// TryOut has the API server try what would be written, one after another. What a later move
+// changes that an earlier one only would have made, cannot be tried.
 func (h *Handover) TryOut(ctx context.Context, planned *report.Handover) {
 	for i, t := range h.tasks {
 		if t.done {
 			continue
 		}
 		for _, m := range t.planned {
-			if err := h.writer.try(ctx, m); err != nil {
+			if m.Record != nil || m.Delete != nil && m.Delete.GetResourceVersion() == "" {
+				continue
+			}
+			if err := carryOut(ctx, h.reader.Connection, m, metav1.DryRunAll); err != nil && !apierrors.IsAlreadyExists(err) {
 				planned.Policies[i].Left = fmt.Sprintf("%s: %v", m.Does, err)
 				break
 			}

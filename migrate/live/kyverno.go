@@ -17,7 +17,6 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 
-	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/migrate"
 	"github.com/kvap/kvap/policy"
@@ -47,8 +46,7 @@ func newKyvernoWatch(c *cluster.Connection) (kyvernoWatch, error) {
 	if err != nil {
 		return k, err
 	}
-	served, err := world.Discover(client)
-	k.served = append(k.served, served...)
+	k.served, err = world.Discover(client)
 	return k, err
 }
 
@@ -60,8 +58,7 @@ func (k *kyvernoWatch) read(ctx context.Context) error {
 		return err
 	}
 	k.alive = now.after(k.alive)
-	namespace, _, _ := strings.Cut(now.lease, "/")
-	if k.version, _, err = imageVersion(ctx, k.Connection, namespace); err != nil && !apierrors.IsForbidden(err) {
+	if k.version, _, err = imageVersion(ctx, k.Connection, now); err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}
 	for _, resource := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
@@ -130,8 +127,7 @@ func (k *kyvernoWatch) judges(o *unstructured.Unstructured) migrate.Judging {
 
 // givesUp tells of a policy that Kyverno carries out no more, from its version 1.20 on.
 func (k *kyvernoWatch) givesUp(o *unstructured.Unstructured) bool {
-	kind := o.GroupVersionKind()
-	return migrate.IsLegacy(v1alpha1.PolicyReference{Group: kind.Group, Kind: kind.Kind}) && givesUp(k.version)
+	return migrate.IsLegacy(sourceRef(o)) && givesUp(k.version)
 }
 
 // givesUp tells of a version of Kyverno that carries out no policy of kyverno.io.
@@ -148,8 +144,7 @@ func GivenUp(ctx context.Context, c *cluster.Connection) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	namespace, _, _ := strings.Cut(now.lease, "/")
-	version, _, err := imageVersion(ctx, c, namespace)
+	version, _, err := imageVersion(ctx, c, now)
 	if err != nil || !givesUp(version) {
 		return "", err
 	}
@@ -190,7 +185,7 @@ func covered(want []admissionregistrationv1.RuleWithOperations, hooks []admissio
 	for _, w := range want {
 		for _, resource := range w.Resources {
 			if !slices.ContainsFunc(have, func(h admissionregistrationv1.RuleWithOperations) bool {
-				return overlap(w.APIGroups, h.APIGroups) && overlap([]string{resource}, h.Resources) && together(w.Operations, h.Operations)
+				return overlap(w.APIGroups, h.APIGroups) && overlap([]string{resource}, h.Resources) && overlap(w.Operations, h.Operations)
 			}) {
 				return false
 			}
@@ -209,19 +204,14 @@ func ofAnother(name string, o *unstructured.Unstructured) bool {
 	return ok && of != full
 }
 
-// together tells whether lists have an operation in common.
-func together(a, b []admissionregistrationv1.OperationType) bool {
-	return slices.Contains(a, "*") || slices.Contains(b, "*") ||
-		slices.ContainsFunc(a, func(x admissionregistrationv1.OperationType) bool { return slices.Contains(b, x) })
-}
-
-func overlap(a, b []string) bool {
+// overlap tells whether lists of groups, resources or operations have one in common.
+func overlap[T ~string](a, b []T) bool {
 	if slices.Contains(a, "*") || slices.Contains(b, "*") || slices.Contains(a, "*/*") || slices.Contains(b, "*/*") {
 		return true
 	}
-	return slices.ContainsFunc(a, func(x string) bool {
-		parent, _, _ := strings.Cut(x, "/")
-		return slices.Contains(b, x) || slices.Contains(b, parent+"/*")
+	return slices.ContainsFunc(a, func(x T) bool {
+		parent, _, _ := strings.Cut(string(x), "/")
+		return slices.Contains(b, x) || slices.Contains(b, T(parent+"/*"))
 	})
 }
 
@@ -289,10 +279,9 @@ func UpgradeOf(ctx context.Context, c *cluster.Connection, legacy []unstructured
 		return out, err
 	}
 	out.Silent = beat.silent(time.Now())
-	namespace, _, _ := strings.Cut(beat.lease, "/")
 	var forbidden error
 	for _, read := range []func() (string, string, error){
-		func() (string, string, error) { return imageVersion(ctx, c, namespace) },
+		func() (string, string, error) { return imageVersion(ctx, c, beat) },
 		func() (string, string, error) { return labelVersion(ctx, c) },
 	} {
 		version, seen, err := read()
@@ -323,7 +312,8 @@ var tag = regexp.MustCompile(`^v?(\d+\.\d+(\.\d+)?([-+.][0-9A-Za-z.-]+)?)$`)
 
 // imageVersion is the version of the image of Kyverno's admission controller, in the
 // namespace of its lease where that is known.
-func imageVersion(ctx context.Context, c *cluster.Connection, namespace string) (version, seen string, err error) {
+func imageVersion(ctx context.Context, c *cluster.Connection, beat heartbeat) (version, seen string, err error) {
+	namespace, _, _ := strings.Cut(beat.lease, "/")
 	deployments := c.Dynamic.Resource(apischema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"})
 	list, err := deployments.Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=kyverno"})
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -37,14 +36,14 @@ func (r *Reader) readNatives(ctx context.Context) (natives, error) {
 		if mutates {
 			kind = "MutatingAdmissionPolicy"
 		}
-		policies, served, err := r.native(ctx, kind)
+		if _, served := r.Serves(admission, kind, "v1", "v1beta1"); !served && !mutates {
+			return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, admission)
+		}
+		policies, _, err := listed(ctx, r.Connection, admission, kind, "v1", "v1beta1")
 		if err != nil {
 			return nil, err
 		}
-		if !served && !mutates {
-			return nil, fmt.Errorf("the cluster does not serve %s of %s, which Kubernetes has from 1.30 on", kind, admission)
-		}
-		bindings, _, err := r.native(ctx, kind+"Binding")
+		bindings, _, err := listed(ctx, r.Connection, admission, kind+"Binding", "v1", "v1beta1")
 		if err != nil {
 			return nil, err
 		}
@@ -60,29 +59,14 @@ func (r *Reader) readNatives(ctx context.Context) (natives, error) {
 				continue
 			}
 			key := nativeName{mutates, name}
-			out[key] = boundNative{latest(out[key].since, since, b.GetCreationTimestamp().Time), append(out[key].actions, actions...)}
+			since = slices.MaxFunc([]time.Time{out[key].since, since, b.GetCreationTimestamp().Time}, time.Time.Compare)
+			out[key] = boundNative{since, append(out[key].actions, actions...)}
 		}
 	}
 	return out, nil
 }
 
 const admission = "admissionregistration.k8s.io"
-
-// native are the objects of a kind of native policies or bindings; there are none where the
-// cluster does not serve them.
-func (r *Reader) native(ctx context.Context, kind string) (objects []unstructured.Unstructured, served bool, err error) {
-	resource, served := r.Serves(admission, kind, "v1", "v1beta1")
-	if !served {
-		return nil, false, nil
-	}
-	objects, _, err = r.List(ctx, resource)
-	if apierrors.IsNotFound(err) {
-		err = nil
-	}
-	return objects, true, err
-}
-
-func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // of says since when all native policies are there by which the controller says that a
 // policy is judged, or which of them is not there, or does not deny where it should.

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -41,8 +43,6 @@ type Reader struct {
 	// closed is what the API server says of policies that it does not take, by the name of
 	// the record, for those that were tried.
 	closed map[string]string
-	// unserved are the kinds that the cluster does not know.
-	unserved map[apischema.GroupKind]bool
 }
 
 // NewReader reads a cluster that knows kvap's definitions. A webhook counts as judging
@@ -98,31 +98,40 @@ func (r *Reader) Read(ctx context.Context, verb string) (PolicyStates, error) {
 func (r *Reader) read(ctx context.Context) (PolicyStates, error) {
 	out := PolicyStates{}
 	translations := map[string]v1alpha1.PolicyTranslation{}
-	err := r.each(ctx, func(o *unstructured.Unstructured) error {
-		switch gvk := o.GroupVersionKind(); {
-		case gvk.Kind == "PolicyTranslation":
-			t := v1alpha1.PolicyTranslation{}
-			err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &t)
-			translations[t.Name] = t
-			return err
-		case gvk.Kind == "Migration":
-			m := &v1alpha1.Migration{}
-			err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, m)
-			out.of(m.Spec.Source).Record = m
-			return err
-		case gvk.Group == v1alpha1.Group:
-			out.of(sourceRef(o)).Carrier = o
-		default:
-			out.of(sourceRef(o)).Source = o
+	unserved := map[apischema.GroupKind]bool{} // kinds that the cluster does not know
+	for _, kind := range append(cluster.SourceKinds(), []string{v1alpha1.Group, "Migration", v1alpha1.Version}) {
+		if kind[1] == "PolicyException" {
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		items, served, err := listed(ctx, r.Connection, kind...)
+		if err != nil {
+			return nil, err
+		}
+		unserved[apischema.GroupKind{Group: kind[0], Kind: kind[1]}] = !served
+		for i := range items {
+			switch o := &items[i]; {
+			case kind[1] == "PolicyTranslation":
+				t := v1alpha1.PolicyTranslation{}
+				err = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &t)
+				translations[t.Name] = t
+			case kind[1] == "Migration":
+				m := &v1alpha1.Migration{}
+				err = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, m)
+				out.of(m.Spec.Source).Record = m
+			case kind[0] == v1alpha1.Group:
+				out.of(sourceRef(o)).Carrier = o
+			default:
+				out.of(sourceRef(o)).Source = o
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := r.kyverno.read(ctx); err != nil {
 		return nil, err
 	}
+	var err error
 	if r.natives, err = r.readNatives(ctx); err != nil {
 		return nil, err
 	}
@@ -134,7 +143,7 @@ func (r *Reader) read(ctx context.Context) (PolicyStates, error) {
 	for _, w := range out {
 		w.Now = time.Now()
 		w.Closed = r.closed[w.Name]
-		w.Unserved = r.unserved[apischema.GroupKind{Group: w.Ref.Group, Kind: w.Ref.Kind}]
+		w.Unserved = unserved[apischema.GroupKind{Group: w.Ref.Group, Kind: w.Ref.Kind}]
 		r.see(w, translations)
 	}
 	return out, nil
@@ -146,8 +155,7 @@ func (r *Reader) lookAround(ctx context.Context, ws PolicyStates) error {
 	if r.arounds == nil {
 		r.arounds = map[string][]map[string]any{}
 	}
-	var excepting []unstructured.Unstructured
-	read := false
+	exceptions := sync.OnceValues(func() ([]unstructured.Unstructured, error) { return Exceptions(ctx, r.Connection) })
 	for _, w := range ws {
 		if w.Source == nil {
 			continue
@@ -155,12 +163,9 @@ func (r *Reader) lookAround(ctx context.Context, ws PolicyStates) error {
 		key := fmt.Sprintf("%s %d", w.Source.GetUID(), w.Source.GetGeneration())
 		around, known := r.arounds[key]
 		if !known {
-			var err error
-			if !read {
-				if excepting, err = Exceptions(ctx, r.Connection); err != nil {
-					return err
-				}
-				read = true
+			excepting, err := exceptions()
+			if err != nil {
+				return err
 			}
 			if around, err = Around(ctx, r.Connection, w.Source, excepting); apierrors.IsForbidden(err) {
 				w.Unread = err.Error() // which is about this policy alone
@@ -176,34 +181,18 @@ func (r *Reader) lookAround(ctx context.Context, ws PolicyStates) error {
 	return nil
 }
 
-// each calls take with every policy, what the controller says, and every record.
-func (r *Reader) each(ctx context.Context, take func(*unstructured.Unstructured) error) error {
-	kinds := append(cluster.SourceKinds(), []string{v1alpha1.Group, "Migration", v1alpha1.Version})
-	r.unserved = map[apischema.GroupKind]bool{}
-	for _, kind := range kinds {
-		if kind[1] == "PolicyException" {
-			continue
-		}
-		resource, ok := r.Serves(kind[0], kind[1], kind[2:]...)
-		var items []unstructured.Unstructured
-		err := error(nil)
-		if ok {
-			items, _, err = r.List(ctx, resource)
-		}
-		if !ok || apierrors.IsNotFound(err) { // its definition is gone, or has just gone
-			r.unserved[apischema.GroupKind{Group: kind[0], Kind: kind[1]}] = true
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		for i := range items {
-			if err := take(&items[i]); err != nil {
-				return err
-			}
-		}
+// listed are the objects of a kind, as cluster.EachOf has it. There are none where the
+// cluster does not serve it: its definition is gone, or has just gone.
+func listed(ctx context.Context, c *cluster.Connection, kind ...string) (items []unstructured.Unstructured, served bool, err error) {
+	resource, served := c.Serves(kind[0], kind[1], kind[2:]...)
+	if !served {
+		return nil, false, nil
 	}
-	return nil
+	items, _, err = c.List(ctx, resource)
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return items, true, err
 }
 
 // EachTranslation calls visit with what the controller says of each policy.
@@ -251,32 +240,25 @@ func (r *Reader) settled(key, why string) migrate.Judging {
 }
 
 // stayingRules are the rules that only Kyverno carries out, as the controller says of
-// the policy as it is. Of one that it leaves alone it says nothing.
-func (r *Reader) stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) []string {
+// the policy as it is. Of one that it leaves alone it says nothing: a version of that is
+// compiled once.
+func (r *Reader) stayingRules(source *unstructured.Unstructured, t v1alpha1.PolicyTranslation) (out []string) {
 	if migrate.KyvernoHasRest(source) {
 		return migrate.RuleNames(source)
 	}
-	if t.Status.Mode == "" || t.Status.Mode == v1alpha1.ModeOff || t.Status.ObservedGeneration != source.GetGeneration() {
-		return r.compiledStaying(source)
-	}
-	var out []string
-	for _, row := range t.Status.Rules {
-		if row.Target == string(report.Unsupported) {
-			out = append(out, row.Rule)
+	if t.Status.Mode != "" && t.Status.Mode != v1alpha1.ModeOff && t.Status.ObservedGeneration == source.GetGeneration() {
+		for _, row := range t.Status.Rules {
+			if row.Target == string(report.Unsupported) {
+				out = append(out, row.Rule)
+			}
 		}
+		return out
 	}
-	return out
-}
-
-// compiledStaying are the rules that only Kyverno carries out, as far as the command line
-// can tell. It compiles a version of a policy once.
-func (r *Reader) compiledStaying(o *unstructured.Unstructured) []string {
-	key := fmt.Sprintf("%s %d", o.GetUID(), o.GetGeneration())
+	key := fmt.Sprintf("%s %d", source.GetUID(), source.GetGeneration())
 	if known, ok := r.staying[key]; ok {
 		return known
 	}
-	var out []string
-	for _, rule := range compile.Policies(compile.Input{Policies: migrate.PoliciesOf(o)}, compile.Options{Translate: r.choices}).Rules {
+	for _, rule := range compile.Policies(compile.Input{Policies: migrate.PoliciesOf(source)}, compile.Options{Translate: r.choices}).Rules {
 		if rule.Target == translate.Unsupported || rule.NotServed() != "" {
 			out = append(out, rule.Name())
 		}
@@ -297,12 +279,12 @@ func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Control
 		needed = []string{v1alpha1.ConditionSynced, v1alpha1.ConditionEnforced}
 	}
 	for _, name := range needed {
-		i := slices.IndexFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == name })
-		if i < 0 || s.Conditions[i].Status != "True" {
+		switch c := meta.FindStatusCondition(s.Conditions, name); {
+		case c == nil:
 			out.Judging = migrate.Judging{Why: name + " is not true"}
-			if i >= 0 {
-				out.Judging.Why = fmt.Sprintf("%s: %s", name, s.Conditions[i].Message)
-			}
+			return out
+		case c.Status != metav1.ConditionTrue:
+			out.Judging = migrate.Judging{Why: name + ": " + c.Message}
 			return out
 		}
 	}

@@ -138,9 +138,13 @@ func (p *Planning) survey(ctx context.Context) (*report.Looked, map[*compile.Rul
 	if err != nil || p.Cluster == nil && len(p.Resources) == 0 {
 		return nil, nil, err
 	}
-	known, err := p.known()
+	params, err := p.given("--param", p.Params)
 	if err != nil {
 		return nil, nil, err
+	}
+	var known []map[string]any
+	for _, o := range params {
+		known = append(known, o.Objects()...)
 	}
 	policies := scan.Policies{
 		Compiled: p.compiled(), Exceptions: p.Done.Exceptions, Schemas: p.Choices.Translate.Schemas,
@@ -157,7 +161,12 @@ func (p *Planning) survey(ctx context.Context) (*report.Looked, map[*compile.Rul
 		}
 		known = append(known, there...)
 	}
-	survey, err := scan.NewSurvey(policies, append(known, namespacesAmong(given)...))
+	for _, o := range given {
+		if o.Kind() == "Namespace" && o.APIVersion() == "v1" { // rules may select by their labels
+			known = append(known, o.Value)
+		}
+	}
+	survey, err := scan.NewSurvey(policies, known)
 	if err != nil {
 		return nil, nil, exit.Usage(err)
 	}
@@ -208,24 +217,4 @@ func (p *Planning) given(flag string, paths []string) ([]manifest.Object, error)
 		out = append(out, o)
 	}
 	return out, err
-}
-
-// known are the objects of --param.
-func (p *Planning) known() ([]map[string]any, error) {
-	objects, err := p.given("--param", p.Params)
-	var out []map[string]any
-	for _, o := range objects {
-		out = append(out, o.Objects()...)
-	}
-	return out, err
-}
-
-// namespacesAmong are the Namespaces among objects: rules may select by their labels.
-func namespacesAmong(objects []manifest.Object) (out []map[string]any) {
-	for _, o := range objects {
-		if o.Kind() == "Namespace" && o.APIVersion() == "v1" {
-			out = append(out, o.Value)
-		}
-	}
-	return out
 }

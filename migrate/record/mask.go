@@ -29,7 +29,10 @@ type field struct {
 // NewMasker makes a masker of chosen fields, such as spec.containers.env.value,
 // ConfigMap/data.* or metadata.annotations[acme.io/token]. The key should be random.
 func NewMasker(fields []string, key []byte) (*Masker, error) {
-	m := &Masker{key: key}
+	m := &Masker{key: key, fields: []field{ // which hold nothing but a secret
+		{"TokenReview", []string{"spec", "token"}},
+		{"TokenRequest", []string{"status", "token"}},
+	}}
 	for _, text := range fields {
 		f, err := parseField(text)
 		if err != nil {
@@ -71,8 +74,15 @@ func parseField(text string) (f field, err error) {
 
 // Request masks an AdmissionRequest in place.
 func (m *Masker) Request(request map[string]any) {
-	objects := objectsOf(request)
-	secrets := slices.DeleteFunc(slices.Clone(objects), func(o map[string]any) bool { return !isSecret(request, o) })
+	var objects, secrets []map[string]any
+	for _, key := range []string{"object", "oldObject"} {
+		if o, ok := request[key].(map[string]any); ok {
+			objects = append(objects, o)
+			if isSecret(request, o) {
+				secrets = append(secrets, o)
+			}
+		}
+	}
 	values := valuesOf(secrets)
 	for _, o := range objects {
 		meta, _ := o["metadata"].(map[string]any)
@@ -84,7 +94,7 @@ func (m *Masker) Request(request map[string]any) {
 			annotations[lastApplied] = m.all(annotations[lastApplied])
 		}
 		kind := kindOf(request, o)
-		for _, f := range append(m.fields, alwaysMasked()...) {
+		for _, f := range m.fields {
 			if f.kind == "" || f.kind == kind {
 				m.at(o, f.path)
 			}
@@ -93,25 +103,6 @@ func (m *Masker) Request(request map[string]any) {
 	for _, o := range secrets {
 		m.secret(o)
 	}
-}
-
-// alwaysMasked are fields of other kinds that hold nothing but a secret.
-func alwaysMasked() []field {
-	return []field{
-		{"TokenReview", []string{"spec", "token"}},
-		{"TokenRequest", []string{"status", "token"}},
-	}
-}
-
-// objectsOf are the objects of a request.
-func objectsOf(request map[string]any) []map[string]any {
-	var out []map[string]any
-	for _, key := range []string{"object", "oldObject"} {
-		if o, ok := request[key].(map[string]any); ok {
-			out = append(out, o)
-		}
-	}
-	return out
 }
 
 // kindOf is the kind of an object: its own word for it, else the request's.

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,15 +66,9 @@ type Recorder struct {
 
 // New makes a recorder, which writes until Close.
 func New(o Options) *Recorder {
-	if o.Queue == 0 {
-		o.Queue = 8192
-	}
-	if o.QueueBytes == 0 {
-		o.QueueBytes = 64 << 20
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 8 << 20
-	}
+	o.Queue = cmp.Or(o.Queue, 8192)
+	o.QueueBytes = cmp.Or(o.QueueBytes, 64<<20)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 8<<20)
 	if o.Labels == nil {
 		o.Labels = func(string) map[string]string { return nil }
 	}
@@ -167,30 +162,17 @@ func mixed(x uint64) uint64 {
 
 // enqueue hands over or drops.
 func (r *Recorder) enqueue(data []byte) {
-	if r.waiting.Add(int64(len(data))) > r.options.QueueBytes {
-		r.waiting.Add(-int64(len(data)))
-		r.dropped.Add(1)
-		return
-	}
-	if !r.send(data) {
-		r.waiting.Add(-int64(len(data)))
-		r.dropped.Add(1)
-	}
-}
-
-// send tells whether there was room.
-func (r *Recorder) send(data []byte) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if r.closed {
-		return false
+	if r.waiting.Add(int64(len(data))) <= r.options.QueueBytes && !r.closed {
+		select {
+		case r.queue <- data:
+			return
+		default:
+		}
 	}
-	select {
-	case r.queue <- data:
-		return true
-	default:
-		return false
-	}
+	r.waiting.Add(-int64(len(data)))
+	r.dropped.Add(1)
 }
 
 // write masks and writes what was handed over.

@@ -9,7 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -46,7 +46,7 @@ type Recording struct {
 	*cluster.Connection
 	recorder *record.Recorder
 	rules    []admissionregistrationv1.RuleWithOperations
-	labels   namespaceLabels
+	labels   atomic.Pointer[map[string]map[string]string] // of Namespaces, as they were when they were read last
 	certs    endpoint.CertificateSource
 }
 
@@ -66,12 +66,10 @@ func (r *Recording) About(policies []*policy.Policy) (idle []*policy.Policy, err
 	if err != nil {
 		return nil, err
 	}
-	served, err := world.Discover(client)
+	kinds, err := world.Discover(client)
 	if err != nil {
 		return nil, err
 	}
-	var kinds registration.Table
-	kinds = append(kinds, served...)
 	for _, p := range policies {
 		objects, _ := registration.Configure([]*policy.Policy{p}, kinds, registration.Options{URL: "https://localhost"})
 		if objects.Validating == nil {
@@ -112,24 +110,22 @@ func (r *Recording) Run(ctx context.Context, to *record.Recorder) error {
 	if err == nil {
 		err = r.watch(ctx, ended)
 	}
-	last, cancel := afterwards(ctx)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
 	defer cancel()
 	_, removed := r.remove(last)
 	err = errors.Join(err, removed)
-	settle(last) // an API server that has not heard yet still asks
+	select { // an API server that has not heard yet still asks
+	case <-last.Done():
+	case <-time.After(time.Second):
+	}
 	if stopped := server.Shutdown(last); stopped != nil {
 		err = errors.Join(err, exit.Runtime(stopped))
 	}
 	return err
 }
 
-// settle waits until API servers know that the configuration is gone.
-func settle(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(time.Second):
-	}
-}
+// removalTime is how long taking the configuration away may take once the time is over.
+const removalTime = 20 * time.Second
 
 // prepare makes certificates, and learns the labels of namespaces.
 func (r *Recording) prepare(ctx context.Context) error {
@@ -148,10 +144,10 @@ func (r *Recording) prepare(ctx context.Context) error {
 		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.options.Errs, "error: certificates: %v\n", err) })
 		r.certs = authority
 	}
-	if err := r.labels.read(ctx, r.Connection); err != nil {
+	if err := r.readLabels(ctx); err != nil {
 		return exit.Runtime(err)
 	}
-	go r.labels.follow(ctx, r.Connection)
+	go r.followLabels(ctx)
 	return nil
 }
 
@@ -247,27 +243,20 @@ func (r *Recording) remove(ctx context.Context) (there bool, err error) {
 	return err == nil, nil
 }
 
-// namespaceLabels are the labels of Namespaces as they were when they were read last.
-type namespaceLabels struct {
-	mu  sync.RWMutex
-	all map[string]map[string]string
-}
-
 // Labels are the labels of a Namespace, where they are known.
-func (r *Recording) Labels(name string) map[string]string { return r.labels.of(name) }
-
-func (n *namespaceLabels) of(name string) map[string]string {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.all[name]
+func (r *Recording) Labels(name string) map[string]string {
+	if all := r.labels.Load(); all != nil {
+		return (*all)[name]
+	}
+	return nil
 }
 
-func (n *namespaceLabels) read(ctx context.Context, c *cluster.Connection) error {
-	resource, ok := c.Serves("", "Namespace", "v1")
+func (r *Recording) readLabels(ctx context.Context) error {
+	resource, ok := r.Serves("", "Namespace", "v1")
 	if !ok {
 		return errors.New("the cluster serves no Namespaces")
 	}
-	items, _, err := c.List(ctx, resource)
+	items, _, err := r.List(ctx, resource)
 	if err != nil {
 		return err
 	}
@@ -275,29 +264,19 @@ func (n *namespaceLabels) read(ctx context.Context, c *cluster.Connection) error
 	for _, u := range items {
 		all[u.GetName()] = u.GetLabels()
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.all = all
+	r.labels.Store(&all)
 	return nil
 }
 
-// follow reads them again and again. A request into a namespace that is newer has no
+// followLabels reads them again and again. A request into a namespace that is newer has no
 // labels in its line; whoever judges it looks them up.
-func (n *namespaceLabels) follow(ctx context.Context, c *cluster.Connection) {
+func (r *Recording) followLabels(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(10 * time.Second):
-			_ = n.read(ctx, c) // what was known is known still
+			_ = r.readLabels(ctx) // what was known is known still
 		}
 	}
-}
-
-// removalTime is how long taking the configuration away may take once the time is over.
-const removalTime = 20 * time.Second
-
-// afterwards is a context for what must be done although ctx has ended.
-func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), removalTime)
 }
