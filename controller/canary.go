@@ -125,21 +125,6 @@ func (c *canary) note(l clusterState) {
 	}
 }
 
-// A canaryResult is what API servers were seen to judge by.
-type canaryResult struct {
-	judges  map[string]bool  // objects as they are, by kind and name
-	servers int              // how many API servers they are
-	parts   map[string]parts // of rules, whatever else is in the objects
-	// unknown are the kinds of params that some API server does not know, and why.
-	unknown map[paramKind]error
-}
-
-// result asks what API servers know of the state besides.
-func (c *canary) result(ctx context.Context, l clusterState) canaryResult {
-	unknown := c.seeParams(ctx, l)
-	return canaryResult{c.judges(l), c.servers, c.parts, unknown}
-}
-
 // judges are the objects that all API servers were seen to judge by as they are, by
 // kind and name. What has changed elsewhere since then does not matter.
 func (c *canary) judges(l clusterState) map[string]bool {

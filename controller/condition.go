@@ -31,10 +31,7 @@ type conditionSet struct {
 const maxMessage = 16 << 10
 
 func (m *conditionSet) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
-	message := format
-	if len(args) > 0 {
-		message = fmt.Sprintf(format, args...)
-	}
+	message := fmt.Sprintf(format, args...)
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
@@ -84,11 +81,7 @@ func withTimes(now metav1.Time, before, conditions []metav1.Condition) []metav1.
 // beside them, where one is asked for that is not among them, those that it tells of.
 type served struct {
 	schemas *schema.Set
-	ask     func() ([]*metav1.APIResourceList, error)
-
-	asked bool
-	lists []*metav1.APIResourceList
-	err   error
+	ask     func() ([]*metav1.APIResourceList, error) // once; nil where nobody can be asked
 	// late are the groups and versions of kinds that are defined and not served yet.
 	late []string
 }
@@ -137,19 +130,19 @@ func (s *served) knows(defined []schema.Resource, group, version string, is func
 }
 
 func (s *served) tells(group, version string, is func(metav1.APIResource) bool) bool {
-	if !s.asked && s.ask != nil {
-		s.asked = true
-		s.lists, s.err = s.ask()
+	if s.ask == nil {
+		return false
 	}
-	for _, list := range s.lists {
+	lists, err := s.ask()
+	for _, list := range lists {
 		of, err := apischema.ParseGroupVersion(list.GroupVersion)
 		if err == nil && policy.Wildcard(group, of.Group) && policy.Wildcard(version, of.Version) && slices.ContainsFunc(list.APIResources, is) {
 			return true
 		}
 	}
 	var failed *discovery.ErrGroupDiscoveryFailed
-	if !errors.As(s.err, &failed) {
-		return s.err != nil
+	if !errors.As(err, &failed) {
+		return err != nil
 	}
 	for of := range failed.Groups {
 		if policy.Wildcard(group, of.Group) {

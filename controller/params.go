@@ -284,29 +284,3 @@ func (f foundConfigMaps) has(ref configMapRef) bool {
 	_, ok := f[ref]
 	return ok
 }
-
-// lacking are the ConfigMaps that rules read and that were not found. One of the namespace
-// of each object is lacking in these namespaces. Of one whose namespace is being deleted the
-// params go soon, be it before the ConfigMap, and cannot be made anew.
-func (f foundConfigMaps) lacking(refs []configMapRef, all []namespace) []configMapRef {
-	going := map[string]bool{}
-	for _, n := range all {
-		going[n.name] = n.going
-	}
-	var out []configMapRef
-	lack := func(ref configMapRef) {
-		if !f.has(ref) || going[ref.namespace] {
-			out = append(out, ref)
-		}
-	}
-	for _, ref := range refs {
-		if ref.namespace != "" {
-			lack(ref)
-			continue
-		}
-		for _, n := range all {
-			lack(configMapRef{n.name, ref.name})
-		}
-	}
-	return out
-}

@@ -179,28 +179,28 @@ func standInOf(key string) string {
 
 // standIns are copies of policies as they are, under other names.
 func standIns(names []string, l clusterState) []client.Object {
+	copyOf := func(o client.Object) client.Object {
+		out := emptyLike(o)
+		setContent(out, o)
+		out.SetName(shortName(o.GetName() + standInSuffix))
+		out.SetLabels(ownLabels(nil))
+		return out
+	}
 	var out []client.Object
 	for _, name := range names {
 		have, ok := l.policies[name]
 		if !ok {
 			continue
 		}
-		copied := emptyLike(have)
-		setContent(copied, have)
-		copied.SetName(shortName(have.GetName() + standInSuffix))
-		copied.SetLabels(ownLabels(nil))
+		copied := copyOf(have)
 		copied.SetAnnotations(maps.Clone(have.GetAnnotations()))
 		out = append(out, copied)
 		for _, b := range l.bindings {
-			if boundTo(b) != name || !isOurs(b) {
-				continue
+			if boundTo(b) == name && isOurs(b) {
+				bound := copyOf(b)
+				bind(bound, copied.GetName())
+				out = append(out, bound)
 			}
-			bound := emptyLike(b)
-			setContent(bound, b)
-			bound.SetName(shortName(b.GetName() + standInSuffix))
-			bound.SetLabels(ownLabels(nil))
-			bind(bound, copied.GetName())
-			out = append(out, bound)
 		}
 	}
 	return out

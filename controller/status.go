@@ -22,29 +22,25 @@ type passResult struct {
 	compileResult
 	paramResult
 	handoverResult
-	canaryResult
-	webhookResult
-	sourceResult
 
-	// What statuses have asked for so far: the parts of the objects of the compilation, of
-	// those that are live, and the warnings about these.
-	wanted   map[int]parts
-	there    map[string]parts
-	warnings map[string]typeChecks
-}
+	// What API servers were seen to judge by.
+	judges  map[string]bool     // objects as they are, by kind and name
+	servers int                 // how many API servers they are
+	parts   map[string]parts    // of rules, whatever else is in the objects
+	unknown map[paramKind]error // the kinds of params that some API server does not know, and why
 
-// A webhookResult is what became of the rules that remain.
-type webhookResult struct {
-	fallback error // why the webhook does not serve them; nil where it does
+	fallback error // why the webhook does not serve what remains; nil where it does
 	problems []FallbackProblem
-}
 
-// A sourceResult is what is known of policies and of the cluster's kinds besides.
-type sourceResult struct {
 	scans   bool // objects that are there are scanned for reports
 	served  *served
 	ignored []*exception                  // exceptions that do not count
 	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
+
+	// What statuses have asked for so far of the objects that are live: their parts, and the
+	// warnings about them.
+	there    map[string]parts
+	warnings map[string]typeChecks
 }
 
 // typeChecks are the warnings of one object.
@@ -237,10 +233,10 @@ func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 	}
 	late := false
 	for _, r := range rules {
-		for i, object := range o.of(r) {
+		for _, object := range o.of(r) {
 			name := keyOf(object.policy)
 			switch err := o.failed[name]; {
-			case err == nil && !o.late[name], o.judgedBy(o.there, r, i): // what is to be written is about others
+			case err == nil && !o.late[name], object.judgedBy(o.there, r): // what is to be written is about others
 			case err != nil:
 				m.no(v1alpha1.ConditionSynced, reasonOf(err), "%v", err)
 				return
@@ -311,7 +307,7 @@ func (o *passResult) unchecked(rules []*compile.Rule) string {
 func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 	resolved := "what the rules read is there"
 	for _, r := range rules {
-		ref, waits := o.waiting.rules[r]
+		ref, waits := o.waiting[r]
 		switch {
 		case waits && o.unwritten[ref] != nil:
 			m.no(v1alpha1.ConditionParamsResolved, reasonOf(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
@@ -381,9 +377,9 @@ func (o *passResult) unknownTo(rules []*compile.Rule) error {
 // are judged by in them, whatever has changed elsewhere.
 func (o *passResult) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
-		for i, object := range o.of(r) {
+		for _, object := range o.of(r) {
 			unseen := slices.ContainsFunc(object.objects(), func(one client.Object) bool { return !o.judges[writtenKey(one)] })
-			if unseen && !o.judgedBy(o.parts, r, i) {
+			if unseen && !object.judgedBy(o.parts, r) {
 				return false
 			}
 		}
