@@ -223,12 +223,7 @@ const canaryKey = "kvap.dev/canary"
 // mutates tells of a cluster with policies of the controller's that mutate, or that has had
 // some: the canary that it then has shows that they are gone.
 func (l clusterState) mutates() bool {
-	for _, p := range l.policies {
-		if mutates(p) && isOurs(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.policies)), func(p client.Object) bool { return mutates(p) && isOurs(p) })
 }
 
 // canaryObjects are a policy that finds fault with Params of one name, and its
@@ -300,7 +295,7 @@ type paramKind struct{ apiVersion, kind string }
 // paramKindOf is the kind of a policy's params; false where it has none, or one that every
 // API server knows.
 func paramKindOf(p client.Object) (paramKind, bool) {
-	kind := kindOfParams(p)
+	kind := field[*admissionregistrationv1.ParamKind](p, "ParamKind")
 	if kind == nil {
 		return paramKind{}, false
 	}

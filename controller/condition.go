@@ -198,9 +198,7 @@ func (o *passResult) kindsServed(m *conditionSet, rules []*compile.Rule) {
 			m.no(v1alpha1.ConditionKindsServed, "NotServed", "%s: it judges nothing until the kind is defined; see that it is spelt right", text)
 			return
 		}
-		if some == "" {
-			some = text
-		}
+		some = cmp.Or(some, text)
 	}
 	if some != "" {
 		m.yes(v1alpha1.ConditionKindsServed, "SomeNotServed", "%s, beside others", some)
@@ -278,13 +276,14 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 // rehearsal is what becomes of the rules that remain of a policy in shadow. Whoever
 // enforces the policy now goes on, whatever that is.
 func (o *passResult) rehearsal(s *policySource) string {
-	switch {
-	case o.fallback != nil:
-		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %v)", o.fallback)
-	case o.problemsOf(s, true) != "":
-		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %s)", o.problemsOf(s, true))
+	why := o.problemsOf(s, true)
+	if o.fallback != nil {
+		why = o.fallback.Error()
 	}
-	return "rules that the webhook judges beside whoever enforces the policy now, without effect"
+	if why == "" {
+		return "rules that the webhook judges beside whoever enforces the policy now, without effect"
+	}
+	return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %s)", why)
 }
 
 // problemsOf are what the Fallback says of a policy: why it leaves it out, or what it

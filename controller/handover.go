@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -58,12 +57,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*wantedPolicy, kep
 		}
 		h.canary.note(out.live)
 		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)
-		for name := range p.foreign {
-			out.failed[name] = errForeign
-			if isReserved(strings.TrimPrefix(name, mutatingPrefix)) {
-				out.failed[name] = errReserved
-			}
-		}
+		maps.Copy(out.failed, p.foreign)
 		out.late = map[string]bool{}
 		for _, o := range p.write {
 			out.late[boundTo(o)] = true

@@ -122,26 +122,9 @@ func sameObject(want, have client.Object) bool {
 		!slices.ContainsFunc(want.GetOwnerReferences(), lacks) && equality.Semantic.DeepEqual(specOf(want), specOf(have))
 }
 
-// kindOfParams is the kind of a policy's params; nil where it has none.
-func kindOfParams(o client.Object) *admissionregistrationv1.ParamKind {
-	return field[*admissionregistrationv1.ParamKind](o, "ParamKind")
-}
-
 // paramRefOf is what a binding says of params; nil for nothing.
 func paramRefOf(o client.Object) *admissionregistrationv1.ParamRef {
 	return field[*admissionregistrationv1.ParamRef](o, "ParamRef")
-}
-
-// namespacesOf are the selectors of namespaces of a policy and a binding.
-func namespacesOf(policy, binding client.Object) (out []*metav1.LabelSelector) {
-	for _, m := range []*admissionregistrationv1.MatchResources{
-		field[*admissionregistrationv1.MatchResources](policy, "MatchConstraints"), field[*admissionregistrationv1.MatchResources](binding, "MatchResources"),
-	} {
-		if m != nil && m.NamespaceSelector != nil {
-			out = append(out, m.NamespaceSelector)
-		}
-	}
-	return out
 }
 
 // A compileResult is what became of the policies: step 2 of a pass.

@@ -127,7 +127,9 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out foundConf
 // their namespace goes that is not an error: nobody need try again.
 func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
-	for _, ref := range in.refs() {
+	for _, ref := range slices.SortedFunc(maps.Keys(in), func(a, b configMapRef) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	}) {
 		key := ref.key()
 		cm := cmp.Or(s.configMap(key), in[ref])
 		if cm == nil {
@@ -140,8 +142,7 @@ func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten m
 		if !errors.Is(failed, errGoing) {
 			err = cmp.Or(err, fmt.Errorf("params %s: %w", key, failed))
 		}
-		there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
-		if apierrors.IsNotFound(there) {
+		if there := s.writer.client.Get(ctx, key, &v1alpha1.Params{}); apierrors.IsNotFound(there) {
 			unwritten[ref] = failed
 		}
 	}
@@ -271,13 +272,6 @@ func (s *paramSync) start(ref configMapRef) *configMapWatch {
 // begins. Of one that cannot be read there are only the params that were made of it, and
 // nil stands for it.
 type foundConfigMaps map[configMapRef]*corev1.ConfigMap
-
-// refs are those that were found, in order.
-func (f foundConfigMaps) refs() []configMapRef {
-	return slices.SortedFunc(maps.Keys(f), func(a, b configMapRef) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
-}
 
 // has tells that a ConfigMap was found.
 func (f foundConfigMaps) has(ref configMapRef) bool {

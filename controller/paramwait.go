@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -138,8 +139,13 @@ func (w *watcher) namespaces(ctx context.Context) ([]namespace, error) {
 
 // isOf tells that a binding is about the objects of a namespace.
 func (n namespace) isOf(policy, binding client.Object) bool {
-	for _, s := range namespacesOf(policy, binding) {
-		selector, err := metav1.LabelSelectorAsSelector(s)
+	for _, m := range []*admissionregistrationv1.MatchResources{
+		field[*admissionregistrationv1.MatchResources](policy, "MatchConstraints"), field[*admissionregistrationv1.MatchResources](binding, "MatchResources"),
+	} {
+		if m == nil || m.NamespaceSelector == nil {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(m.NamespaceSelector)
 		if err != nil || !selector.Matches(n.labels) {
 			return false
 		}

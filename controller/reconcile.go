@@ -112,7 +112,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
 	r.options.Step(StepStatus)
-	out.scans, out.ignored, out.unheard = r.scanner != nil, in.ignored, r.unheard()
+	out.there, out.scans, out.ignored, out.unheard = out.live.parts(), r.scanner != nil, in.ignored, r.unheard()
 	out.served = &served{schemas: schemas, ask: sync.OnceValues(func() ([]*metav1.APIResourceList, error) {
 		_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
 		return lists, err
@@ -266,14 +266,11 @@ const longestSilence = 10 * time.Second
 // delaysStatuses tells that policies have changed during the pass, so that another follows at
 // once: the statuses wait for that, as what they would say is about to change.
 func (r *reconciler) delaysStatuses(ctx context.Context) bool {
-	if !r.policies.isOutdated(ctx) {
-		r.delayedSince = time.Time{}
-		return false
-	}
-	if r.delayedSince.IsZero() {
+	outdated := r.policies.isOutdated(ctx)
+	if outdated && r.delayedSince.IsZero() {
 		r.delayedSince = r.now()
 	}
-	if r.now().Sub(r.delayedSince) < longestSilence {
+	if outdated && r.now().Sub(r.delayedSince) < longestSilence {
 		return true
 	}
 	r.delayedSince = time.Time{}

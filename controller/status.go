@@ -37,10 +37,8 @@ type passResult struct {
 	ignored []*exception                  // exceptions that do not count
 	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
 
-	// What statuses have asked for so far of the objects that are live: their parts, and the
-	// warnings about them.
-	there    map[string]parts
-	warnings map[string]typeChecks
+	there    map[string]parts      // those of the objects that are live
+	warnings map[string]typeChecks // about them, as far as statuses have asked
 }
 
 // typeChecks are the warnings of one object.
@@ -169,7 +167,7 @@ func (o *passResult) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleW
 }
 
 func (o *passResult) compiled(m *conditionSet, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
-	errors := errorsOf(s.found)
+	errors, unheard := errorsOf(s.found), o.unheard[apischema.GroupKind{Group: s.ref.Group, Kind: s.ref.Kind}]
 	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool {
 		return r.Target != translate.Unsupported || o.scanned(r)
 	})
@@ -187,8 +185,8 @@ func (o *passResult) compiled(m *conditionSet, s *policySource, rules []*compile
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the last good version stays in force: %s", errors)
 	case s.policy == nil || s.policy.Invalid:
 		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
-	case o.unheard[kindOf(s)] != nil:
-		m.unknown(v1alpha1.ConditionCompiled, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", o.unheard[kindOf(s)])
+	case unheard != nil:
+		m.unknown(v1alpha1.ConditionCompiled, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", unheard)
 	case o.brokenOf(s) != "":
 		m.no(v1alpha1.ConditionCompiled, "NotCompiled", "an expression does not compile, so that its rule errs on every request that it matches: %s", o.brokenOf(s))
 	case len(unsupported) > 0 && isForScans(unsupported[0]):
@@ -209,10 +207,6 @@ func (o *passResult) compiled(m *conditionSet, s *policySource, rules []*compile
 // reasonUnheard is the reason of Compiled where API servers refuse to tell of policies.
 const reasonUnheard = "NotWatched"
 
-func kindOf(s *policySource) apischema.GroupKind {
-	return apischema.GroupKind{Group: s.ref.Group, Kind: s.ref.Kind}
-}
-
 func errorsOf(found diag.List) string {
 	var out []string
 	for _, d := range found {
@@ -228,9 +222,6 @@ func errorsOf(found diag.List) string {
 }
 
 func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
-	if o.there == nil {
-		o.there = o.live.parts()
-	}
 	late := false
 	for _, r := range rules {
 		for _, object := range o.of(r) {
@@ -388,13 +379,8 @@ func (o *passResult) isSeen(rules []*compile.Rule) bool {
 }
 
 func joined(actions []string) string {
-	var out []string
-	for _, a := range []string{"Deny", "Warn", "Audit"} {
-		if slices.Contains(actions, a) {
-			out = append(out, a)
-		}
-	}
-	return strings.Join(out, ",")
+	known := []string{"Deny", "Warn", "Audit"}
+	return strings.Join(slices.DeleteFunc(known, func(a string) bool { return !slices.Contains(actions, a) }), ",")
 }
 
 // statusText is what of a status differs where there is something to write: all but times.

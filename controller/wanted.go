@@ -105,7 +105,7 @@ func (o *wantedPolicy) configMaps() []configMapRef {
 
 // configMapOf is the ConfigMap behind the params of a binding.
 func configMapOf(p, b client.Object) (configMapRef, bool) {
-	kind, ref := kindOfParams(p), paramRefOf(b)
+	kind, ref := field[*admissionregistrationv1.ParamKind](p, "ParamKind"), paramRefOf(b)
 	if kind == nil || kind.Kind != "Params" || kind.APIVersion != v1alpha1.GroupVersion().String() || ref == nil || ref.Name == "" {
 		return configMapRef{}, false
 	}
@@ -222,12 +222,21 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 			return c.Name == source.Guard
 		})
 	}
-	shared, named := asJSON(common)+asJSON(bound), namesOf(p.Spec.Variables)
+	shared := asJSON(common) + asJSON(bound)
+	// Variables are called by what they say: their names depend on what else is in an object.
+	// Each uses only those before it.
+	names := map[string]string{}
+	named := func(expression string) string {
+		return variableCall.ReplaceAllStringFunc(expression, func(call string) string { return cmp.Or(names[call], call) })
+	}
+	for _, v := range p.Spec.Variables {
+		names["variables."+v.Name] = "variables." + hashOf(named(v.Expression))
+	}
 	for _, m := range source.Members {
 		out[m.Policy+"/"+m.Rule] = shared
 	}
 	for i, v := range p.Spec.Validations {
-		v.Expression, v.MessageExpression = named.in(v.Expression), "" // which may list other rules, and decides nothing
+		v.Expression, v.MessageExpression = named(v.Expression), "" // which may list other rules, and decides nothing
 		for _, member := range source.Validations[i].Members() {
 			m := source.Members[member]
 			out[m.Policy+"/"+m.Rule] += asJSON(v)
@@ -239,25 +248,9 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 	return out
 }
 
-// Variables are called by what they say: their names depend on what else is in an object.
-type variableNames map[string]string
-
 // variableCall is a variable where an expression uses it. A text that looks like it is
 // replaced too, which leaves what differs different.
 var variableCall = regexp.MustCompile(`\bvariables\.\w+`)
-
-// namesOf are the names of variables, each of which uses only those before it.
-func namesOf(variables []admissionregistrationv1.Variable) variableNames {
-	out := variableNames{}
-	for _, v := range variables {
-		out["variables."+v.Name] = "variables." + hashOf(out.in(v.Expression))
-	}
-	return out
-}
-
-func (n variableNames) in(expression string) string {
-	return variableCall.ReplaceAllStringFunc(expression, func(call string) string { return cmp.Or(n[call], call) })
-}
 
 // parts are those of the objects that the controller made, by the names of the objects.
 func (l clusterState) parts() map[string]parts {
