@@ -152,40 +152,34 @@ func (r *preparedRule) namesKind(at v1alpha1.ObjectReference) bool {
 // matched are the kinds of objects that a rule is about. Of subresources there are no
 // objects, and a rule about all kinds is about none of those that are there.
 func (w *Worker) matched(h *preparedRule) []ObjectKind {
-	if h.constraints != nil {
-		return w.constrained(h.constraints)
-	}
-	var out []ObjectKind
-	for _, f := range h.match.Filters() {
-		for _, text := range f.Kinds {
-			k, ok := policy.ParseKind(text.Value)
-			if !ok || k.Subresource != "" || k.Kind == "*" {
-				continue
-			}
-			for _, served := range w.options.Kinds(k.Group, k.Version, k.Kind) {
-				if !slices.Contains(out, served) {
-					out = append(out, served)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// constrained are the kinds of the resources that constraints name.
-func (w *Worker) constrained(m *policy.MatchConstraints) []ObjectKind {
-	var out []ObjectKind
-	for _, r := range m.Rules {
-		for _, group := range r.Groups {
-			for _, version := range r.Versions {
-				for _, resource := range r.Resources {
-					for _, served := range w.options.Resources(group, version, resource) {
-						if !slices.Contains(out, served) {
-							out = append(out, served)
-						}
+	var all []ObjectKind
+	if h.constraints != nil { // which name resources
+		for _, r := range h.constraints.Rules {
+			for _, group := range r.Groups {
+				for _, version := range r.Versions {
+					for _, resource := range r.Resources {
+						all = append(all, w.options.Resources(group, version, resource)...)
 					}
 				}
 			}
+		}
+		return distinct(all)
+	}
+	for _, f := range h.match.Filters() {
+		for _, text := range f.Kinds {
+			if k, ok := policy.ParseKind(text.Value); ok && k.Subresource == "" && k.Kind != "*" {
+				all = append(all, w.options.Kinds(k.Group, k.Version, k.Kind)...)
+			}
+		}
+	}
+	return distinct(all)
+}
+
+// distinct are some kinds in their order, each of them once.
+func distinct(kinds []ObjectKind) (out []ObjectKind) {
+	for _, k := range kinds {
+		if !slices.Contains(out, k) {
+			out = append(out, k)
 		}
 	}
 	return out
@@ -224,24 +218,21 @@ func (w *Worker) needs(r *preparedRule) []accessNeed {
 // literalKinds are the kinds of objects that targets make or copy, as far as their text says.
 // A kind that is a variable is known only when it is made.
 func literalKinds(targets []*policy.GenerateTarget) []ObjectKind {
-	var out []ObjectKind
-	add := func(k ObjectKind) {
-		if k.APIVersion != "" && k.Kind != "" && !strings.Contains(k.APIVersion+k.Kind, "{{") && !strings.ContainsAny(k.Kind, "*?") && !slices.Contains(out, k) {
-			out = append(out, k)
-		}
-	}
+	var all []ObjectKind
 	for _, t := range targets {
 		if t.CloneList == nil {
-			add(ObjectKind{t.APIVersion.Value, t.Kind.Value})
+			all = append(all, ObjectKind{t.APIVersion.Value, t.Kind.Value})
 			continue
 		}
 		for _, listed := range t.CloneList.Kinds {
 			if i := strings.LastIndexByte(listed.Value, '/'); i > 0 {
-				add(ObjectKind{listed.Value[:i], listed.Value[i+1:]})
+				all = append(all, ObjectKind{listed.Value[:i], listed.Value[i+1:]})
 			}
 		}
 	}
-	return out
+	return distinct(slices.DeleteFunc(all, func(k ObjectKind) bool {
+		return k.APIVersion == "" || k.Kind == "" || strings.Contains(k.APIVersion+k.Kind, "{{") || strings.ContainsAny(k.Kind, "*?")
+	}))
 }
 
 // targetsOf are the targets of a rule: its own, or those of its loops.
