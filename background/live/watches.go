@@ -57,15 +57,8 @@ type Watches struct {
 var _ background.Watcher = (*Watches)(nil)
 
 // NewWatches watches a cluster. The namespace is that of the GenerateRequests.
-func NewWatches(config *rest.Config, c *Client, namespace string) (*Watches, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &Watches{metadata: client, mapper: c.client.RESTMapper(), namespace: namespace, running: map[background.Watched]context.CancelFunc{}}, nil
+func NewWatches(c *Client, namespace string) *Watches {
+	return &Watches{metadata: c.metadata, mapper: c.client.RESTMapper(), namespace: namespace, running: map[background.Watched]context.CancelFunc{}}
 }
 
 // Run watches until the context ends.

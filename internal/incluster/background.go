@@ -31,7 +31,7 @@ import (
 type backgroundWork struct {
 	options  background.Options
 	requests *live.Requests
-	watch    func() (*live.Watches, error)
+	watch    func() *live.Watches
 	log      logr.Logger
 	tell     func(background.Notice)
 	may      background.May
@@ -51,11 +51,8 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	if err != nil {
 		return nil, err
 	}
-	out := &backgroundWork{requests: requests, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
-	out.watch = func() (*live.Watches, error) { return live.NewWatches(config, cluster, o.namespace) }
-	if out.may, err = live.Access(config, cluster); err != nil {
-		return nil, err
-	}
+	out := &backgroundWork{requests: requests, may: cluster.May, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
+	out.watch = func() *live.Watches { return live.NewWatches(cluster, o.namespace) }
 	if out.tell, err = live.Events(ctx, config); err != nil {
 		return nil, err
 	}
@@ -103,11 +100,7 @@ func (w *backgroundWork) set(work background.PolicySet) {
 // it knew has grown old.
 func (w *backgroundWork) run(ctx context.Context) error {
 	w.log.Info("carrying out what requests start")
-	watches, err := w.watch()
-	if err != nil {
-		return err
-	}
-	options := w.options
+	watches, options := w.watch(), w.options
 	options.Watcher = watches
 	worker := background.New(options)
 	w.appoint(worker)
