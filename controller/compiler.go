@@ -19,7 +19,6 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/schema"
@@ -48,14 +47,12 @@ type compiler struct {
 // up the others.
 func (c *compiler) compile(ctx context.Context, s policyList, schemas *schema.Set) (compile.Result, error) {
 	in := compile.Input{Exceptions: s.exceptions}
-	var found diag.List
 	for _, source := range s.sources {
 		if source.policy != nil {
 			in.Policies = append(in.Policies, source.policy)
-			found = append(found, source.found...)
+			in.Found = append(in.Found, source.found...)
 		}
 	}
-	in.Found = found
 	if c.schemas != schemas || !slices.Equal(c.exceptions, s.exceptions) {
 		c.cache = nil
 	}

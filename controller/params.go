@@ -246,9 +246,8 @@ func (s *paramSync) start(ref configMapRef) *configMapWatch {
 	lw := cache.NewFilteredListWatchFromClient(s.kube.CoreV1().RESTClient(), "configmaps", ref.namespace, named)
 	w := &configMapWatch{informer: cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, cache.Indexers{}), stop: make(chan struct{})}
 	heard := func(o any, came bool) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
-			namespace, name, _ := cache.SplitMetaNamespaceKey(key)
-			s.queue.Add(types.NamespacedName{Namespace: namespace, Name: name})
+		if name, err := cache.DeletionHandlingObjectToName(o); err == nil {
+			s.queue.Add(types.NamespacedName(name))
 		}
 		if came {
 			s.changed()

@@ -135,10 +135,11 @@ func (p *planner) removals(out *handoverPlan) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.live.bindings)) {
 		have := p.live.bindings[name]
-		if !isOurs(have) || have.GetName() == canaryName || p.isWantedBinding(have) {
+		judge := boundTo(have)
+		isWanted := p.wanted[judge] != nil && slices.ContainsFunc(p.wanted[judge].bindings, func(b client.Object) bool { return b.GetName() == have.GetName() })
+		if isWanted || !isOurs(have) || have.GetName() == canaryName {
 			continue
 		}
-		judge := boundTo(have)
 		_, there := p.live.policies[judge]
 		if unwanted[judge] || !there || p.current[judge] && p.seen {
 			out.remove = append(out.remove, have)
@@ -156,11 +157,6 @@ func (p *planner) mayGo(have client.Object) bool {
 		return false
 	}
 	return !slices.ContainsFunc(rulesOf(have), func(rule string) bool { return !p.settled(rule) })
-}
-
-func (p *planner) isWantedBinding(b client.Object) bool {
-	j := p.wanted[boundTo(b)]
-	return j != nil && slices.ContainsFunc(j.bindings, func(w client.Object) bool { return w.GetName() == b.GetName() })
 }
 
 // standInOf is the key of the stand-in of a policy.

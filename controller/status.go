@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,18 +116,14 @@ func (o *passResult) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 		row.Codes = append(row.Codes, c.String())
 	}
 	var actions []string
-	for _, i := range r.Objects {
-		object := o.result.Objects[i]
-		row.Objects = append(row.Objects, object.Policy.Name)
-		for _, b := range object.Bindings {
-			for _, a := range b.Spec.ValidationActions {
+	for _, object := range o.of(r) {
+		row.Objects = append(row.Objects, object.policy.GetName())
+		for _, b := range object.bindings {
+			for _, a := range field[[]admissionregistrationv1.ValidationAction](b, "ValidationActions") {
 				actions = append(actions, string(a))
 			}
 		}
-		row.Warnings = append(row.Warnings, o.warningsOf(object.Policy.Name, r)...)
-	}
-	for _, i := range r.Mutating {
-		row.Objects = append(row.Objects, o.result.Mutating[i].Policy.Name)
+		row.Warnings = append(row.Warnings, o.warningsOf(keyOf(object.policy), r)...)
 	}
 	if r.Target == translate.Webhook && row.Type == "validate" && s.mode == v1alpha1.ModeEnforce {
 		actions = append(actions, webhookAction(r))
