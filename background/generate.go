@@ -176,7 +176,7 @@ func scopeOf(p *policy.Policy) string {
 
 // removeAll removes the objects of some kinds that a selector selects, but for those that
 // are kept, and names the first.
-func (w *Worker) removeAll(ctx context.Context, kinds []ObjectKind, namespace string, selector labels.Selector, keep []interp.Generated) workResult {
+func (w *Worker) removeAll(ctx context.Context, kinds []v1alpha1.KindReference, namespace string, selector labels.Selector, keep []interp.Generated) workResult {
 	out := workResult{state: v1alpha1.GenerateCompleted}
 	var failures []error
 	for _, k := range kinds {

@@ -119,7 +119,7 @@ func (w *Worker) change(ctx context.Context, j job, m *interp.TargetMutation) (w
 // each of the kinds that a pattern stands for.
 type targetReader struct {
 	interp.ObjectReader
-	kinds  func(group, version, kind string) []ObjectKind
+	kinds  func(group, version, kind string) []v1alpha1.KindReference
 	denied error
 }
 
@@ -132,7 +132,7 @@ func (a *targetReader) Get(ctx context.Context, apiVersion, kind, namespace, nam
 
 // List finds objects.
 func (a *targetReader) List(ctx context.Context, apiVersion, kind, namespace string, selector labels.Selector) ([]map[string]any, error) {
-	served := []ObjectKind{{apiVersion, kind}}
+	served := []v1alpha1.KindReference{{APIVersion: apiVersion, Kind: kind}}
 	if strings.ContainsAny(apiVersion, "*?") {
 		k, _ := policy.ParseKind(apiVersion + "/" + kind)
 		if served = a.kinds(k.Group, k.Version, k.Kind); len(served) == 0 {

@@ -29,7 +29,7 @@ import (
 type RuleRecord struct {
 	Policy v1alpha1.PolicyReference `json:"policy"`
 	Rule   string                   `json:"rule"`
-	Kinds  []ObjectKind             `json:"kinds,omitempty"`
+	Kinds  []v1alpha1.KindReference `json:"kinds,omitempty"`
 	// Place tells which objects the rule makes, and of what.
 	Place string `json:"place"`
 	// Asks tells for which objects it does so.
@@ -147,9 +147,9 @@ func (w *Worker) save(ctx context.Context, have, next map[string]RuleRecord) err
 	return nil
 }
 
-func sortedKinds(lists ...[]ObjectKind) []ObjectKind {
+func sortedKinds(lists ...[]v1alpha1.KindReference) []v1alpha1.KindReference {
 	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(a, b ObjectKind) int {
+	slices.SortFunc(all, func(a, b v1alpha1.KindReference) int {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind))
 	})
 	return slices.Compact(all)
@@ -170,7 +170,7 @@ func (w *Worker) announce(ctx context.Context, r *preparedRule, targets []interp
 	d, known := have[key]
 	kinds := d.Kinds
 	for _, t := range targets {
-		kinds = append(slices.Clip(kinds), ObjectKind{t.APIVersion, t.Kind})
+		kinds = append(slices.Clip(kinds), v1alpha1.KindReference{APIVersion: t.APIVersion, Kind: t.Kind})
 	}
 	if kinds = sortedKinds(kinds); !known || slices.Equal(kinds, d.Kinds) {
 		return nil
@@ -371,14 +371,13 @@ func apiVersionOf(r v1alpha1.PolicyReference) string {
 func (d RuleRecord) request() *v1alpha1.GenerateRequest {
 	out := &v1alpha1.GenerateRequest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "GenerateRequest"},
-		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: d.Policy, Rule: d.Rule, Delete: true, Trigger: v1alpha1.ObjectReference{
+		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: d.Policy, Rule: d.Rule, Delete: true, Kinds: d.Kinds, Trigger: v1alpha1.ObjectReference{
 			APIVersion: apiVersionOf(d.Policy), Kind: d.Policy.Kind, Namespace: d.Policy.Namespace, Name: d.Policy.Name, UID: d.Policy.UID,
 		}},
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %s", keyOf(d.Policy), d.Policy.UID, d.Rule)
 	for _, k := range d.Kinds {
-		out.Spec.Kinds = append(out.Spec.Kinds, v1alpha1.KindReference(k))
 		fmt.Fprintf(sum, " %s/%s", k.APIVersion, k.Kind)
 	}
 	out.Name = "gr-" + hex.EncodeToString(sum.Sum(nil)[:10])
@@ -401,9 +400,5 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 		return workResult{err: errEarly} // what is being made would be left
 	}
 	of := RuleRecord{Policy: r.Spec.Policy}.policy()
-	kinds := make([]ObjectKind, len(r.Spec.Kinds))
-	for i, k := range r.Spec.Kinds {
-		kinds[i] = ObjectKind(k)
-	}
-	return w.removeAll(ctx, kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
+	return w.removeAll(ctx, r.Spec.Kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
 }

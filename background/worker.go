@@ -24,9 +24,9 @@ type Options struct {
 	World interp.World
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
 	// version each unless the pattern names more.
-	Kinds func(group, version, kind string) []ObjectKind
+	Kinds func(group, version, kind string) []v1alpha1.KindReference
 	// Resources is Kinds by the name of a resource, which is not a pattern.
-	Resources func(group, version, resource string) []ObjectKind
+	Resources func(group, version, resource string) []v1alpha1.KindReference
 	// Watcher tells of changes; nil tells of none.
 	Watcher Watcher
 	// User is whom the program is to the API server; empty where that is not known.

@@ -323,7 +323,7 @@ func (c *Client) nameOf(ctx context.Context, apiVersion, kind, namespace string,
 const maxNames = 200_000
 
 // May is a background.May: it asks the API server what this process may do.
-func (c *Client) May(ctx context.Context, verb string, k background.ObjectKind, namespace string) (bool, error) {
+func (c *Client) May(ctx context.Context, verb string, k v1alpha1.KindReference, namespace string) (bool, error) {
 	kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
 	at, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	switch {

@@ -109,7 +109,7 @@ func (w *Watches) update() {
 // watch watches a kind, once the cluster serves it.
 func (w *Watches) watch(ctx context.Context, of background.Watched) {
 	for ctx.Err() == nil {
-		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.ObjectKind.Kind)
+		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
 		mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
 			w.handler.WatchFailed(of, fmt.Errorf("the kind is not served: %w", err))
@@ -126,7 +126,7 @@ func (w *Watches) watch(ctx context.Context, of background.Watched) {
 		w.informer(mapping.Resource, of.Namespace, selector, func(o *metav1.PartialObjectMetadata, gone bool) {
 			w.handler.ObjectChanged(background.ObjectChange{
 				Of: of, Version: o.ResourceVersion, Labels: o.Labels, Gone: gone,
-				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.ObjectKind.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
+				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
 			})
 		}, func(err error) {
 			if err != nil {

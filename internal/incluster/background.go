@@ -61,10 +61,10 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	}
 	out.options = background.Options{
 		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
-		Kinds: func(group, version, kind string) []background.ObjectKind {
+		Kinds: func(group, version, kind string) []v1alpha1.KindReference {
 			return firstKinds(o.world.Served().All().Resources(group, version, kind), func(registration.Resource) bool { return true })
 		},
-		Resources: func(group, version, resource string) []background.ObjectKind {
+		Resources: func(group, version, resource string) []v1alpha1.KindReference {
 			return firstKinds(o.world.Served().All(), func(r registration.Resource) bool {
 				return r.Plural == resource && (group == "*" || group == r.Group) && (version == "*" || version == r.Version)
 			})
@@ -192,13 +192,13 @@ func (w *backgroundWork) keep(ctx context.Context, of v1alpha1.PolicyReference, 
 }
 
 // firstKinds are the kinds of some resources, each in the first version that is among them.
-func firstKinds(table registration.Table, is func(registration.Resource) bool) []background.ObjectKind {
-	var out []background.ObjectKind
+func firstKinds(table registration.Table, is func(registration.Resource) bool) []v1alpha1.KindReference {
+	var out []v1alpha1.KindReference
 	seen := map[schema.GroupKind]bool{}
 	for _, r := range table {
 		if kind := (schema.GroupKind{Group: r.Group, Kind: r.Kind}); is(r) && !seen[kind] {
 			seen[kind] = true
-			out = append(out, background.ObjectKind{APIVersion: kind.WithVersion(r.Version).GroupVersion().String(), Kind: r.Kind})
+			out = append(out, v1alpha1.KindReference{APIVersion: kind.WithVersion(r.Version).GroupVersion().String(), Kind: r.Kind})
 		}
 	}
 	return out
