@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -344,9 +345,5 @@ func (p *repairBackoff) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.versions)
-	for t, r := range p.repairs {
-		if p.now().Sub(r.last) > calm+longestWait {
-			delete(p.repairs, t)
-		}
-	}
+	maps.DeleteFunc(p.repairs, func(_ triggerTask, r repairs) bool { return p.now().Sub(r.last) > calm+longestWait })
 }

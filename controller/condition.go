@@ -40,18 +40,6 @@ func (m *conditionSet) set(condition string, status metav1.ConditionStatus, reas
 	})
 }
 
-func (m *conditionSet) yes(condition, reason, format string, args ...any) {
-	m.set(condition, metav1.ConditionTrue, reason, format, args...)
-}
-
-func (m *conditionSet) no(condition, reason, format string, args ...any) {
-	m.set(condition, metav1.ConditionFalse, reason, format, args...)
-}
-
-func (m *conditionSet) unknown(condition, reason, format string, args ...any) {
-	m.set(condition, metav1.ConditionUnknown, reason, format, args...)
-}
-
 // ready follows from the others: the first that is false, else the first that is
 // unknown, says why it is not true.
 func (m *conditionSet) ready() {
@@ -62,7 +50,7 @@ func (m *conditionSet) ready() {
 			return
 		}
 	}
-	m.yes(v1alpha1.ConditionReady, "Ready", "every rule is where it should be")
+	m.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "every rule is where it should be")
 }
 
 // withTimes gives conditions the times of their last transitions.
@@ -195,16 +183,16 @@ func (o *passResult) kindsServed(m *conditionSet, rules []*compile.Rule) {
 		}
 		text := fmt.Sprintf("the cluster serves no kind %s, which rule %s matches", strings.Join(missing, ", "), r.Name())
 		if all == len(missing) {
-			m.no(v1alpha1.ConditionKindsServed, "NotServed", "%s: it judges nothing until the kind is defined; see that it is spelt right", text)
+			m.set(v1alpha1.ConditionKindsServed, metav1.ConditionFalse, "NotServed", "%s: it judges nothing until the kind is defined; see that it is spelt right", text)
 			return
 		}
 		some = cmp.Or(some, text)
 	}
 	if some != "" {
-		m.yes(v1alpha1.ConditionKindsServed, "SomeNotServed", "%s, beside others", some)
+		m.set(v1alpha1.ConditionKindsServed, metav1.ConditionTrue, "SomeNotServed", "%s, beside others", some)
 		return
 	}
-	m.yes(v1alpha1.ConditionKindsServed, "Served", "the cluster serves all kinds that the rules match")
+	m.set(v1alpha1.ConditionKindsServed, metav1.ConditionTrue, "Served", "the cluster serves all kinds that the rules match")
 }
 
 // typeWarnings are what the API server's type checker says of a policy, by the rule
@@ -255,21 +243,21 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	names, why := idle(rules)
 	switch {
 	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
-		m.no(v1alpha1.ConditionFallbackActive, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
 	case left == 0:
-		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "NotNeeded", "no rule needs the webhook")
 	case s.mode == v1alpha1.ModeShadow:
-		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "%s: %d", o.rehearsal(s), left)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
-		m.no(v1alpha1.ConditionFallbackActive, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
-		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
 	case slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref }):
-		m.no(v1alpha1.ConditionFallbackActive, "PermissionMissing", "%s", o.problemsOf(s, false))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "PermissionMissing", "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":
-		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
 	default:
-		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d", left)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d", left)
 	}
 }
 

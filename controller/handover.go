@@ -138,8 +138,7 @@ func (h *handover) write(ctx context.Context, out *handoverResult, objects []cli
 // bring brings an object to what is wanted of it.
 func (h *handover) bring(ctx context.Context, want client.Object, l clusterState) error {
 	key, text := writtenKey(want), hashOf(asJSON(want))
-	err := h.applyOrReplace(ctx, want, l)
-	if err != nil {
+	if err := h.applyOrReplace(ctx, want, l); err != nil {
 		return err
 	}
 	h.mu.Lock()

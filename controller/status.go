@@ -54,14 +54,11 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 	out := v1alpha1.PolicyTranslationStatus{ObservedGeneration: s.generation, Mode: s.mode}
 	m := &conditionSet{generation: s.generation}
 	if s.mode == v1alpha1.ModeOff {
-		m.yes(v1alpha1.ConditionReady, "Off", "kvap leaves the policy alone")
+		m.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Off", "kvap leaves the policy alone")
 		out.Conditions = m.conditions
 		return out
 	}
 	rules := o.rules[s.policy]
-	if s.policy == nil {
-		rules = nil
-	}
 	var actions []string
 	for _, r := range rules {
 		row := o.row(s, r)
@@ -170,34 +167,34 @@ func (o *passResult) compiled(m *conditionSet, s *policySource, rules []*compile
 	})
 	switch {
 	case s.uninstalled && s.policy == nil:
-		m.no(v1alpha1.ConditionCompiled, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; no copy was kept, so nothing of it is enforced any more: "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; no copy was kept, so nothing of it is enforced any more: "+
 			"apply it as a policy of kvap.dev", s.ref.Kind, s.ref.Group)
 	case s.uninstalled:
-		m.no(v1alpha1.ConditionCompiled, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; nobody has said that it is not wanted, so what was read last "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; nobody has said that it is not wanted, so what was read last "+
 			"stays in force: make it a policy of kvap.dev (kvap migrate adopt), or delete this PolicyTranslation", s.ref.Kind, s.ref.Group)
 	case s.badMode != "":
-		m.no(v1alpha1.ConditionCompiled, "BadMode", "%s is %q; say one of %s. Until then the policy counts as %s",
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "BadMode", "%s is %q; say one of %s. Until then the policy counts as %s",
 			v1alpha1.ModeKey, s.badMode, strings.Join(Modes(), ", "), s.mode)
 	case s.lastOne:
-		m.no(v1alpha1.ConditionCompiled, "Invalid", "the last good version stays in force: %s", errors)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Invalid", "the last good version stays in force: %s", errors)
 	case s.policy == nil || s.policy.Invalid:
-		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Invalid", "the policy cannot be read: %s", errors)
 	case unheard != nil:
-		m.unknown(v1alpha1.ConditionCompiled, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", unheard)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionUnknown, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", unheard)
 	case o.brokenOf(s) != "":
-		m.no(v1alpha1.ConditionCompiled, "NotCompiled", "an expression does not compile, so that its rule errs on every request that it matches: %s", o.brokenOf(s))
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "NotCompiled", "an expression does not compile, so that its rule errs on every request that it matches: %s", o.brokenOf(s))
 	case len(unsupported) > 0 && isForScans(unsupported[0]):
-		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s; start the controller with --reports", unsupported[0].Name(), unsupported[0].Reason)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Unsupported", "rule %s is judged nowhere: %s; start the controller with --reports", unsupported[0].Name(), unsupported[0].Reason)
 	case len(unsupported) > 0:
-		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
 	case dear(rows) != nil:
-		m.yes(v1alpha1.ConditionCompiled, reasonCostly, "every rule has a place where it is judged, but rule %s may cost up to %d%% of what an API server allows: "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionTrue, reasonCostly, "every rule has a place where it is judged, but rule %s may cost up to %d%% of what an API server allows: "+
 			"it refuses objects for which that is exceeded, or lets them pass under failurePolicy Ignore", dear(rows).Rule, dear(rows).CostPercent)
 	case !isKept(s.lastGood()):
-		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged. The policy is too large to keep a copy: "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionTrue, "Compiled", "every rule has a place where it is judged. The policy is too large to keep a copy: "+
 			"if it breaks, this version stays in force until the controller starts anew")
 	default:
-		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged")
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionTrue, "Compiled", "every rule has a place where it is judged")
 	}
 }
 
@@ -226,7 +223,7 @@ func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 			switch err := o.failed[name]; {
 			case err == nil && !o.late[name], object.judgedBy(o.there, r): // what is to be written is about others
 			case err != nil:
-				m.no(v1alpha1.ConditionSynced, reasonOf(err), "%v", err)
+				m.set(v1alpha1.ConditionSynced, metav1.ConditionFalse, reasonOf(err), "%v", err)
 				return
 			default:
 				late = true
@@ -234,10 +231,10 @@ func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 		}
 	}
 	if late {
-		m.unknown(v1alpha1.ConditionSynced, "Pending", "objects are still to be written")
+		m.set(v1alpha1.ConditionSynced, metav1.ConditionUnknown, "Pending", "objects are still to be written")
 		return
 	}
-	m.yes(v1alpha1.ConditionSynced, "Synced", "the API server has the objects of all native rules")
+	m.set(v1alpha1.ConditionSynced, metav1.ConditionTrue, "Synced", "the API server has the objects of all native rules")
 }
 
 // objectsOf are the keys of what rules are judged by.
@@ -258,7 +255,7 @@ func (o *passResult) typeChecked(m *conditionSet, rules []*compile.Rule, rows []
 	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionTypeChecked)
 	if name := o.unchecked(rules); name != "" {
 		if said == nil || said.ObservedGeneration != m.generation || before.Mode == v1alpha1.ModeOff {
-			m.unknown(v1alpha1.ConditionTypeChecked, "Pending", "the API server has not yet checked %s", name)
+			m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionUnknown, "Pending", "the API server has not yet checked %s", name)
 			return
 		}
 		m.set(said.Type, said.Status, said.Reason, "%s", said.Message)
@@ -274,12 +271,12 @@ func (o *passResult) typeChecked(m *conditionSet, rules []*compile.Rule, rows []
 	for _, row := range rows {
 		for _, w := range row.Warnings {
 			if !w.Known {
-				m.no(v1alpha1.ConditionTypeChecked, "Warning", "rule %s, %s: %s", w.Rule, w.Path, w.Warning)
+				m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionFalse, "Warning", "rule %s, %s: %s", w.Rule, w.Path, w.Warning)
 				return
 			}
 		}
 	}
-	m.yes(v1alpha1.ConditionTypeChecked, "Checked", "the expressions fit the types that they are about, as far as these are known")
+	m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionTrue, "Checked", "the expressions fit the types that they are about, as far as these are known")
 }
 
 // unchecked is an object that the API server has not yet checked, if there is one.
@@ -298,11 +295,11 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 		ref, waits := o.waiting[r]
 		switch {
 		case waits && o.unwritten[ref] != nil:
-			m.no(v1alpha1.ConditionParamsResolved, reasonOf(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
+			m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, reasonOf(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
 				"the webhook judges by the rule: %v", r.Name(), ref.namespace, ref.name, o.unwritten[ref])
 			return
 		case waits && slices.Contains(o.missing, ref):
-			m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
+			m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
 				"a request that the rule matches is refused where it comes to read it, or admitted under failurePolicy Ignore", r.Name(), ref.namespace, ref.name)
 			return
 		case waits: // who asks for an object where there is none is told by the rule
@@ -315,18 +312,18 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 					if deniesWithoutParams(object) {
 						meanwhile = "every request for the kinds that the rule is about is denied"
 					}
-					m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
+					m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
 						r.Name(), ref.namespace, ref.name, meanwhile)
 					return
 				}
 				if o.params != nil {
-					m.unknown(v1alpha1.ConditionParamsResolved, reasonOf(o.params), "%v", o.params)
+					m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionUnknown, reasonOf(o.params), "%v", o.params)
 					return
 				}
 			}
 		}
 	}
-	m.yes(v1alpha1.ConditionParamsResolved, "Resolved", "%s", resolved)
+	m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionTrue, "Resolved", "%s", resolved)
 }
 
 // reasonNotSeen is the reason of Enforced where an API server was not seen to judge by
@@ -336,15 +333,15 @@ const reasonNotSeen = "NotSeen"
 func (o *passResult) enforced(m *conditionSet, s *policySource, rules []*compile.Rule) {
 	switch {
 	case len(o.objectsOf(rules)) == 0:
-		m.yes(v1alpha1.ConditionEnforced, "NotNeeded", "no rule is judged by the API server")
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionTrue, "NotNeeded", "no rule is judged by the API server")
 	case o.unknownTo(rules) != nil:
-		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.unknownTo(rules))
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionUnknown, reasonNotSeen, "%v", o.unknownTo(rules))
 	case o.seen != nil && !o.isSeen(rules):
-		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.seen)
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionUnknown, reasonNotSeen, "%v", o.seen)
 	case s.mode == v1alpha1.ModeShadow:
-		m.yes(v1alpha1.ConditionEnforced, "Shadow", "API servers seen to judge by the native rules, with the action Audit: %d", o.servers)
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionTrue, "Shadow", "API servers seen to judge by the native rules, with the action Audit: %d", o.servers)
 	default:
-		m.yes(v1alpha1.ConditionEnforced, "Seen", "API servers seen to judge by the native rules: %d", o.servers)
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionTrue, "Seen", "API servers seen to judge by the native rules: %d", o.servers)
 	}
 }
 
