@@ -56,7 +56,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	}
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
-	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
+	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &reconciler{
 		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now,
 		watcher:   newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, outages),

@@ -24,7 +24,6 @@ import (
 // A statusWriter writes the PolicyTranslations.
 type statusWriter struct {
 	writer *writer
-	client client.Client
 	direct client.Reader
 	events func(ref v1alpha1.PolicyReference, warning bool, reason, note string)
 	now    func() metav1.Time
@@ -36,7 +35,7 @@ type statusWriter struct {
 // tried again.
 func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *passResult) (statuses []v1alpha1.PolicyTranslationStatus, again bool, err error) {
 	var list v1alpha1.PolicyTranslationList
-	if err := s.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.writer.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, err
 	}
 	there := map[string]*v1alpha1.PolicyTranslation{}
@@ -47,15 +46,22 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	before := map[string]*v1alpha1.PolicyTranslation{}
 	for _, source := range sources {
 		name := TranslationName(source.ref)
-		have := there[name]
+		have := cmp.Or(there[name], &v1alpha1.PolicyTranslation{})
 		delete(there, name)
 		var last v1alpha1.PolicyTranslationStatus
-		if have != nil && have.Spec.Source == source.ref {
+		if have.Spec.Source == source.ref {
 			last = have.Status
 		}
-		want := s.wanted(name, source, out.statusOf(source, last), have)
+		want := &v1alpha1.PolicyTranslation{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "PolicyTranslation"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)},
+			Spec:       v1alpha1.PolicyTranslationSpec{Source: source.ref},
+			Status:     out.statusOf(source, last),
+		}
+		want.Status.Shadow = keptShadow(source, have)
+		want.Status.Conditions = withTimes(s.now(), have.Status.Conditions, want.Status.Conditions)
 		statuses = append(statuses, want.Status)
-		if have != nil && have.Spec == want.Spec && statusText(have.Status) == statusText(want.Status) {
+		if have.Spec == want.Spec && statusText(have.Status) == statusText(want.Status) {
 			continue
 		}
 		before[name] = have
@@ -69,29 +75,11 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	failed := each(changed, func(o client.Object) error {
 		return s.writeOne(ctx, before[o.GetName()], o.(*v1alpha1.PolicyTranslation))
 	})
-	for name, err := range each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }) {
-		failed[name] = err
-	}
+	maps.Copy(failed, each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }))
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		log.FromContext(ctx).Error(failed[name], "the status cannot be written")
 	}
 	return statuses, len(failed) > 0, nil
-}
-
-func (s *statusWriter) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
-	t := &v1alpha1.PolicyTranslation{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "PolicyTranslation"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)},
-		Spec:       v1alpha1.PolicyTranslationSpec{Source: source.ref},
-		Status:     status,
-	}
-	var old []metav1.Condition
-	if have != nil {
-		old = have.Status.Conditions
-		t.Status.Shadow = keptShadow(source, have)
-	}
-	t.Status.Conditions = withTimes(s.now(), old, t.Status.Conditions)
-	return t
 }
 
 // maxShadow is of how many processes it is kept what they said in shadow.
@@ -120,22 +108,18 @@ func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation) []v1alph
 // or has ceased to be.
 func (s *statusWriter) writeOne(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
 	status := want.Status
-	if have == nil || have.Spec != want.Spec {
+	if have.Spec != want.Spec {
 		want.Status = v1alpha1.PolicyTranslationStatus{}
 		if err := s.writer.patch(ctx, want, client.FieldOwner(Manager), client.ForceOwnership); err != nil {
 			return err
 		}
 	}
-	var before v1alpha1.PolicyTranslationStatus
-	if have != nil {
-		before = have.Status
-	}
-	patch := client.RawPatch(types.MergePatchType, []byte(asJSON(map[string]any{"status": nullsFor(before, status)})))
+	patch := client.RawPatch(types.MergePatchType, []byte(asJSON(map[string]any{"status": nullsFor(have.Status, status)})))
 	s.writer.tell("status")
-	if err := s.client.Status().Patch(ctx, want, patch, client.FieldOwner(Manager)); err != nil {
+	if err := s.writer.client.Status().Patch(ctx, want, patch, client.FieldOwner(Manager)); err != nil {
 		return err
 	}
-	s.sendEvents(want.Spec.Source, before, status)
+	s.sendEvents(want.Spec.Source, have.Status, status)
 	return nil
 }
 

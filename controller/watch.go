@@ -80,9 +80,14 @@ func (w *watcher) definitions(ctx context.Context) (names map[string]bool, state
 // tells that a definition is not yet served.
 func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched map[string]apischema.GroupVersionKind, waiting bool, err error) {
 	for _, kind := range sourceKinds() {
-		if !defined[kind.definition()] {
-			if err := w.leave(ctx, kind.definition()); err != nil {
-				return nil, false, err
+		if name := kind.definition(); !defined[name] {
+			w.absent[name] = true
+			delete(w.later, name)
+			if gvk, on := w.watched[name]; on {
+				if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
+					return nil, false, err
+				}
+				delete(w.watched, name)
 			}
 			continue
 		}
@@ -93,21 +98,6 @@ func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched 
 		waiting = waiting || late
 	}
 	return w.watched, waiting, nil
-}
-
-// leave stops watching a kind that is not defined.
-func (w *watcher) leave(ctx context.Context, name string) error {
-	w.absent[name] = true
-	delete(w.later, name)
-	gvk, on := w.watched[name]
-	if !on {
-		return nil
-	}
-	if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
-		return err
-	}
-	delete(w.watched, name)
-	return nil
 }
 
 // follow watches a kind that is defined, in the first of its versions that is served.
