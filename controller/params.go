@@ -127,9 +127,10 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out foundConf
 // their namespace goes that is not an error: nobody need try again.
 func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
-	for _, ref := range slices.SortedFunc(maps.Keys(in), func(a, b configMapRef) int {
+	byName := func(a, b configMapRef) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	}) {
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(in), byName) {
 		key := ref.key()
 		cm := cmp.Or(s.configMap(key), in[ref])
 		if cm == nil {
