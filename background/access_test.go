@@ -4,13 +4,15 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/api/v1alpha1"
 )
 
 // What a rule needs and may not do is named, with the namespace where its text tells.
 func TestMissing(t *testing.T) {
 	b := start(t, copies)
 	var asked []string
-	got, err := b.Missing(t.Context(), func(_ context.Context, verb string, k ObjectKind, namespace string) (bool, error) {
+	got, err := b.Missing(t.Context(), func(_ context.Context, verb string, k v1alpha1.KindReference, namespace string) (bool, error) {
 		asked = append(asked, verb+" "+k.Kind+" "+namespace)
 		return verb != "watch" && (verb != "patch" || namespace != "default"), nil
 	})

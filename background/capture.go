@@ -57,7 +57,14 @@ func Capture(t Trigger) (*v1alpha1.GenerateRequest, error) {
 	if out.Spec.Request, err = captured(t); err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(identity(out.Spec))
+	// What tells work apart: not the number of the request, which is new each time that somebody
+	// is asked about it. Only of a connection there is nothing else that does.
+	own, request := out.Spec, *out.Spec.Request
+	own.Policy.UID, own.Request = "", &request
+	if request.Operation != "CONNECT" {
+		request.UID = ""
+	}
+	data, err := json.Marshal(own)
 	switch {
 	case err != nil:
 		return nil, err
@@ -70,19 +77,6 @@ func Capture(t Trigger) (*v1alpha1.GenerateRequest, error) {
 		out.Labels = map[string]string{PolicyLabel: t.Policy.Name}
 	}
 	return out, nil
-}
-
-// identity is what tells work apart: not the number of the request, which is new
-// each time that somebody is asked about it. Only of a connection there is nothing
-// else that does.
-func identity(spec v1alpha1.GenerateRequestSpec) v1alpha1.GenerateRequestSpec {
-	spec.Policy.UID = ""
-	if spec.Request.Operation != "CONNECT" {
-		request := *spec.Request
-		request.UID = ""
-		spec.Request = &request
-	}
-	return spec
 }
 
 // captured is what is kept of the request itself.
@@ -191,10 +185,9 @@ func requestFor(c *v1alpha1.CapturedRequest, trigger map[string]any) (*interp.Re
 	if err := kjson.Unmarshal(data, &admission); err != nil {
 		return nil, err
 	}
-	delete(admission, "roles")
-	delete(admission, "clusterRoles")
-	delete(admission, "created")
-	delete(admission, "unchanged")
+	for _, own := range []string{"roles", "clusterRoles", "created", "unchanged"} { // which the API server does not send
+		delete(admission, own)
+	}
 	admission["object"] = trigger
 	return &interp.Request{Admission: admission, Roles: c.Roles, ClusterRoles: c.ClusterRoles}, nil
 }

@@ -61,15 +61,9 @@ type Watcher interface {
 // A Watched is a kind of objects whose changes are told of: those that were generated,
 // or those that were copied.
 type Watched struct {
-	ObjectKind
+	v1alpha1.KindReference
 	Namespace string // empty for all
 	Sources   bool
-}
-
-// An ObjectKind is a kind of objects.
-type ObjectKind struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
 }
 
 // A Notice is what the readers of events are told of a policy.
@@ -82,7 +76,7 @@ type Notice struct {
 
 // A May tells whether this process may do something with objects of a kind, in a
 // namespace, or in all if it is empty. It may with a kind that nobody serves.
-type May func(ctx context.Context, verb string, k ObjectKind, namespace string) (bool, error)
+type May func(ctx context.Context, verb string, k v1alpha1.KindReference, namespace string) (bool, error)
 
 // A Missing is what a policy needs and this process may not do.
 type Missing struct {
@@ -118,7 +112,7 @@ func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
 
 // An accessNeed is what a rule does with objects of a kind.
 type accessNeed struct {
-	ObjectKind
+	v1alpha1.KindReference
 	namespace string
 	verbs     []string
 }
@@ -129,7 +123,7 @@ func lacking(ctx context.Context, needs []accessNeed, may May) ([]string, error)
 	for _, n := range needs {
 		var verbs []string
 		for _, verb := range n.verbs {
-			ok, err := may(ctx, verb, n.ObjectKind, n.namespace)
+			ok, err := may(ctx, verb, n.KindReference, n.namespace)
 			if err != nil {
 				return nil, err
 			}
@@ -138,7 +132,7 @@ func lacking(ctx context.Context, needs []accessNeed, may May) ([]string, error)
 			}
 		}
 		if len(verbs) > 0 {
-			text := strings.Join(verbs, ", ") + " " + n.APIVersion + "/" + n.ObjectKind.Kind
+			text := strings.Join(verbs, ", ") + " " + n.APIVersion + "/" + n.Kind
 			if n.namespace != "" {
 				text += " in the namespace " + n.namespace
 			}
@@ -170,7 +164,7 @@ func needsOf(g *policy.Generate, apply bool) []accessNeed {
 			out = append(out, accessNeed{k, literal(t.Namespace.Value), makes})
 		}
 		if t.Clone != nil {
-			out = append(out, accessNeed{ObjectKind{t.APIVersion.Value, t.Kind.Value}, literal(t.Clone.Namespace.Value), []string{"get", "patch"}})
+			out = append(out, accessNeed{v1alpha1.KindReference{APIVersion: t.APIVersion.Value, Kind: t.Kind.Value}, literal(t.Clone.Namespace.Value), []string{"get", "patch"}})
 		}
 		if t.CloneList != nil {
 			for _, k := range literalKinds(one) {

@@ -86,11 +86,10 @@ func withoutValues(err error) error {
 
 // shortStatus is what an answer says that names fields and permissions only.
 func shortStatus(s metav1.Status) string {
-	if before, _, found := strings.Cut(s.Message, "denied the request"); found {
-		return before + "denied the request"
-	}
-	if before, _, found := strings.Cut(s.Message, "denied request"); found {
-		return before + "denied request"
+	for _, denied := range []string{"denied the request", "denied request"} {
+		if before, _, found := strings.Cut(s.Message, denied); found {
+			return before + denied
+		}
 	}
 	switch s.Reason {
 	case metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonAlreadyExists, metav1.StatusReasonConflict,

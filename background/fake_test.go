@@ -352,7 +352,7 @@ func (b *bench) doRequest(ctx context.Context, name string) time.Duration {
 	return requestTask(name).do(ctx, b.Worker)
 }
 
-func noKinds(string, string, string) []ObjectKind { return nil }
+func noKinds(string, string, string) []v1alpha1.KindReference { return nil }
 
 // memoryStore is a RecordStore that ends with the process.
 type memoryStore struct{ all []RuleRecord }

@@ -103,46 +103,41 @@ func sourceOf(j job, target *interp.Generated) sourceTask {
 	}}
 }
 
-// put makes an object, or puts it in the place of another, and looks again where
-// somebody else writes at the same time.
+// put makes an object, or puts it in the place of another where the rule keeps it in step,
+// and looks again where somebody else writes at the same time. Nothing is written where
+// nothing changes.
 func (w *Worker) put(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
 	taken := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 	err = retry.OnError(wait.Backoff{Steps: conflicts + 1}, taken, func() error {
-		written, err = w.putOnce(ctx, j, target)
+		live, found, err := w.options.Cluster.Get(ctx, target.APIVersion, target.Kind, target.Namespace, target.Name)
+		if err != nil {
+			return err
+		}
+		if !found {
+			live = nil
+		}
+		object := target.Over(live)
+		version := ""
+		switch {
+		case object == nil:
+			return nil
+		case j.rule.policy.ServerSideApply:
+			version, err = w.options.Cluster.Apply(ctx, target.Object)
+		case live == nil:
+			version, err = w.options.Cluster.Create(ctx, object)
+		default:
+			version, err = w.options.Cluster.Update(ctx, object, "")
+		}
+		switch {
+		case isEnding(err):
+			return nil
+		case err == nil:
+			w.backoff.wrote(referenceOf(object), version)
+			written = live == nil || version != metaText(live, "resourceVersion")
+		}
 		return err
 	})
 	return written, err
-}
-
-// putOnce makes an object, or puts it in the place of another where the rule keeps it
-// in step. Nothing is written where nothing changes.
-func (w *Worker) putOnce(ctx context.Context, j job, target *interp.Generated) (written bool, err error) {
-	live, found, err := w.options.Cluster.Get(ctx, target.APIVersion, target.Kind, target.Namespace, target.Name)
-	if err != nil {
-		return false, err
-	}
-	if !found {
-		live = nil
-	}
-	object := target.Over(live)
-	version := ""
-	switch {
-	case object == nil:
-		return false, nil
-	case j.rule.policy.ServerSideApply:
-		version, err = w.options.Cluster.Apply(ctx, target.Object)
-	case live == nil:
-		version, err = w.options.Cluster.Create(ctx, object)
-	default:
-		version, err = w.options.Cluster.Update(ctx, object, "")
-	}
-	switch {
-	case isEnding(err):
-		return false, nil
-	case err == nil:
-		w.backoff.wrote(referenceOf(object), version)
-	}
-	return err == nil && (live == nil || version != metaText(live, "resourceVersion")), err
 }
 
 // stale removes what a policy in CEL has made for a trigger, and wants no longer for it: all
@@ -176,7 +171,7 @@ func scopeOf(p *policy.Policy) string {
 
 // removeAll removes the objects of some kinds that a selector selects, but for those that
 // are kept, and names the first.
-func (w *Worker) removeAll(ctx context.Context, kinds []ObjectKind, namespace string, selector labels.Selector, keep []interp.Generated) workResult {
+func (w *Worker) removeAll(ctx context.Context, kinds []v1alpha1.KindReference, namespace string, selector labels.Selector, keep []interp.Generated) workResult {
 	out := workResult{state: v1alpha1.GenerateCompleted}
 	var failures []error
 	for _, k := range kinds {

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/api/v1alpha1"
 )
 
 // quotas makes a ConfigMap of its own and a copy of a Secret in each Namespace with a team.
@@ -39,8 +41,8 @@ func generatingFor(t *testing.T, policies string, objects ...string) *bench {
 }
 
 func (b *bench) served() {
-	b.options.Resources = func(_, _, resource string) []ObjectKind {
-		return []ObjectKind{{"v1", map[string]string{"namespaces": "Namespace", "pods": "Pod", "configmaps": "ConfigMap"}[resource]}}
+	b.options.Resources = func(_, _, resource string) []v1alpha1.KindReference {
+		return []v1alpha1.KindReference{{APIVersion: "v1", Kind: map[string]string{"namespaces": "Namespace", "pods": "Pod", "configmaps": "ConfigMap"}[resource]}}
 	}
 }
 
@@ -82,7 +84,7 @@ func TestGeneratingPolicy(t *testing.T) {
 		}
 		// What it makes was written down before.
 		deeds, _ := b.options.Records.Load(t.Context())
-		if len(deeds) != 1 || !slices.Equal(deeds[0].Kinds, []ObjectKind{{"v1", "ConfigMap"}, {"v1", "Secret"}}) {
+		if len(deeds) != 1 || !slices.Equal(deeds[0].Kinds, []v1alpha1.KindReference{{APIVersion: "v1", Kind: "ConfigMap"}, {APIVersion: "v1", Kind: "Secret"}}) {
 			t.Errorf("%+v", deeds)
 		}
 	}

@@ -55,11 +55,11 @@ func TestMutateExistingAnyVersion(t *testing.T) {
 		t.Errorf("nobody serves it: %v", b.cluster.log)
 	}
 	b.now = b.now.Add(time.Minute)
-	b.options.Kinds = func(group, version, kind string) []ObjectKind {
+	b.options.Kinds = func(group, version, kind string) []v1alpha1.KindReference {
 		if group+"/"+version+"/"+kind != "*/*/Secret" {
 			t.Errorf("asked for %s/%s/%s", group, version, kind)
 		}
-		return []ObjectKind{{"v1", "Secret"}, {"example.com/v1", "Secret"}}
+		return []v1alpha1.KindReference{{APIVersion: "v1", Kind: "Secret"}, {APIVersion: "example.com/v1", Kind: "Secret"}}
 	}
 	if b.doRequest(t.Context(), b.asked("CREATE", object(t, settingsMap), nil)[0]); len(b.requests) != 0 || b.level("first") != "high" || b.level("other") != nil {
 		t.Errorf("%v: %+v", b.cluster.log, b.requests)
@@ -91,7 +91,9 @@ func TestMutateExisting(t *testing.T) {
 func TestMutateExistingOnPolicyUpdate(t *testing.T) {
 	for text, want := range map[string]any{restarts: "high", strings.Replace(restarts, "Update: true", "Update: false", 1): nil} {
 		b := start(t, text, settingsMap, firstSecret)
-		b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{APIVersion: "v1", Kind: kind}} }
+		b.options.Kinds = func(_, _, kind string) []v1alpha1.KindReference {
+			return []v1alpha1.KindReference{{APIVersion: "v1", Kind: kind}}
+		}
 		b.begin()
 		for b.queue.Len() > 0 {
 			b.next(t.Context())

@@ -29,7 +29,7 @@ import (
 type RuleRecord struct {
 	Policy v1alpha1.PolicyReference `json:"policy"`
 	Rule   string                   `json:"rule"`
-	Kinds  []ObjectKind             `json:"kinds,omitempty"`
+	Kinds  []v1alpha1.KindReference `json:"kinds,omitempty"`
 	// Place tells which objects the rule makes, and of what.
 	Place string `json:"place"`
 	// Asks tells for which objects it does so.
@@ -83,9 +83,19 @@ func (w *Worker) doRecords(ctx context.Context) error {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	wanted := w.current.Load().records()
-	have, err := w.readRecords(ctx)
-	if err != nil {
-		return w.stuck(wanted, fmt.Errorf("what rules have made cannot be read, so nothing is made: %w", explained(err)))
+	w.mu.Lock()
+	have := w.records
+	w.mu.Unlock()
+	if !w.read {
+		all, err := w.options.Records.Load(ctx)
+		if err != nil {
+			return w.stuck(wanted, fmt.Errorf("what rules have made cannot be read, so nothing is made: %w", explained(err)))
+		}
+		have = map[string]RuleRecord{}
+		for _, d := range all {
+			have[d.key()] = d
+		}
+		w.read = true
 	}
 	next := maps.Clone(wanted)
 	var failures []error
@@ -113,28 +123,33 @@ func (w *Worker) doRecords(ctx context.Context) error {
 			failures = append(failures, w.tellOnce(was, err))
 		}
 	}
-	if !equality.Semantic.DeepEqual(have, next) {
-		if err := w.save(ctx, next); err != nil {
-			return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
-		}
+	if err := w.save(ctx, have, next); err != nil {
+		return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
 	}
 	for _, d := range changed {
 		w.options.Tell(Notice{Policy: d.Policy, Reason: reasonChanged, Note: note(d.Rule, v1alpha1.ObjectReference{}, "what the rule is about has changed; objects that it made for what it is about no longer stay as they are")})
+	}
+	return errors.Join(failures...)
+}
+
+// save writes down what rules make, unless that is written, and goes by it from then on.
+func (w *Worker) save(ctx context.Context, have, next map[string]RuleRecord) error {
+	if !equality.Semantic.DeepEqual(have, next) {
+		all := slices.SortedFunc(maps.Values(next), func(a, b RuleRecord) int { return cmp.Compare(a.key(), b.key()) })
+		if err := w.options.Records.Save(ctx, all); err != nil {
+			return err
+		}
 	}
 	w.mu.Lock()
 	w.records = next
 	w.mu.Unlock()
 	w.watch()
-	return errors.Join(failures...)
+	return nil
 }
 
-func (w *Worker) save(ctx context.Context, deeds map[string]RuleRecord) error {
-	return w.options.Records.Save(ctx, slices.SortedFunc(maps.Values(deeds), func(a, b RuleRecord) int { return cmp.Compare(a.key(), b.key()) }))
-}
-
-func sortedKinds(lists ...[]ObjectKind) []ObjectKind {
+func sortedKinds(lists ...[]v1alpha1.KindReference) []v1alpha1.KindReference {
 	all := slices.Concat(lists...)
-	slices.SortFunc(all, func(a, b ObjectKind) int {
+	slices.SortFunc(all, func(a, b v1alpha1.KindReference) int {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind))
 	})
 	return slices.Compact(all)
@@ -150,26 +165,22 @@ func (w *Worker) announce(ctx context.Context, r *preparedRule, targets []interp
 	defer w.writing.Unlock()
 	key := r.key()
 	w.mu.Lock()
-	deeds := w.records
-	d, known := deeds[key]
+	have := w.records
 	w.mu.Unlock()
+	d, known := have[key]
 	kinds := d.Kinds
 	for _, t := range targets {
-		kinds = append(slices.Clip(kinds), ObjectKind{t.APIVersion, t.Kind})
+		kinds = append(slices.Clip(kinds), v1alpha1.KindReference{APIVersion: t.APIVersion, Kind: t.Kind})
 	}
 	if kinds = sortedKinds(kinds); !known || slices.Equal(kinds, d.Kinds) {
 		return nil
 	}
-	next := maps.Clone(deeds)
+	next := maps.Clone(have)
 	d.Kinds = kinds
 	next[key] = d
-	if err := w.save(ctx, next); err != nil {
+	if err := w.save(ctx, have, next); err != nil {
 		return fmt.Errorf("what the policy makes cannot be written down, so nothing is made: %w", explained(err))
 	}
-	w.mu.Lock()
-	w.records = next
-	w.mu.Unlock()
-	w.watch()
 	return nil
 }
 
@@ -195,28 +206,6 @@ func (w *Worker) stuck(wanted map[string]RuleRecord, err error) error {
 		}
 	}
 	return err
-}
-
-// readRecords is what is written down, by ruleKey.
-func (w *Worker) readRecords(ctx context.Context) (map[string]RuleRecord, error) {
-	w.mu.Lock()
-	read, have := w.read, w.records
-	w.mu.Unlock()
-	if read {
-		return have, nil
-	}
-	all, err := w.options.Records.Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	have = map[string]RuleRecord{}
-	for _, d := range all {
-		have[d.key()] = d
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.read = true
-	return have, nil
 }
 
 // tellOnce tells of a failure that concerns one policy, when it is a new one.
@@ -382,14 +371,13 @@ func apiVersionOf(r v1alpha1.PolicyReference) string {
 func (d RuleRecord) request() *v1alpha1.GenerateRequest {
 	out := &v1alpha1.GenerateRequest{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "GenerateRequest"},
-		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: d.Policy, Rule: d.Rule, Delete: true, Trigger: v1alpha1.ObjectReference{
+		Spec: v1alpha1.GenerateRequestSpec{Type: v1alpha1.GenerateObjects, Policy: d.Policy, Rule: d.Rule, Delete: true, Kinds: d.Kinds, Trigger: v1alpha1.ObjectReference{
 			APIVersion: apiVersionOf(d.Policy), Kind: d.Policy.Kind, Namespace: d.Policy.Namespace, Name: d.Policy.Name, UID: d.Policy.UID,
 		}},
 	}
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %s", keyOf(d.Policy), d.Policy.UID, d.Rule)
 	for _, k := range d.Kinds {
-		out.Spec.Kinds = append(out.Spec.Kinds, v1alpha1.KindReference(k))
 		fmt.Fprintf(sum, " %s/%s", k.APIVersion, k.Kind)
 	}
 	out.Name = "gr-" + hex.EncodeToString(sum.Sum(nil)[:10])
@@ -412,9 +400,5 @@ func (w *Worker) removeLeft(ctx context.Context, r *v1alpha1.GenerateRequest, p 
 		return workResult{err: errEarly} // what is being made would be left
 	}
 	of := RuleRecord{Policy: r.Spec.Policy}.policy()
-	kinds := make([]ObjectKind, len(r.Spec.Kinds))
-	for i, k := range r.Spec.Kinds {
-		kinds[i] = ObjectKind(k)
-	}
-	return w.removeAll(ctx, kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
+	return w.removeAll(ctx, r.Spec.Kinds, scopeOf(of), leftBy(of, r.Spec.Rule), nil)
 }

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kvap/kvap/api/v1alpha1"
 )
 
 // taken is a worker that takes over from another one, in the same cluster.
@@ -135,7 +137,9 @@ func (*brokenLedger) Save(context.Context, []RuleRecord) error { return errors.N
 // Nothing is made that is not written down, and that is told.
 func TestNotWrittenDown(t *testing.T) {
 	b := start(t, copies, shop, source)
-	b.options.Records, b.options.Kinds = &brokenLedger{}, func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
+	b.options.Records, b.options.Kinds = &brokenLedger{}, func(_, _, kind string) []v1alpha1.KindReference {
+		return []v1alpha1.KindReference{{APIVersion: "v1", Kind: kind}}
+	}
 	b.begin()
 	b.drain()
 	if len(b.cluster.log) != 0 || len(b.told) != 1 || !strings.Contains(b.told[0].Note, "it is full") {

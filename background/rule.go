@@ -32,7 +32,7 @@ type preparedRule struct {
 	synchronize, goes, makesOfDeleted bool
 	// makes and copies are the kinds of objects, as far as the text tells: a kind that is a
 	// variable is known only when it is made.
-	makes, copies []ObjectKind
+	makes, copies []v1alpha1.KindReference
 	needs         []accessNeed
 	place, asks   string // of its RuleRecord
 	match         *policy.MatchBlock
@@ -151,48 +151,42 @@ func (r *preparedRule) namesKind(at v1alpha1.ObjectReference) bool {
 
 // matched are the kinds of objects that a rule is about. Of subresources there are no
 // objects, and a rule about all kinds is about none of those that are there.
-func (w *Worker) matched(h *preparedRule) []ObjectKind {
-	if h.constraints != nil {
-		return w.constrained(h.constraints)
-	}
-	var out []ObjectKind
-	for _, f := range h.match.Filters() {
-		for _, text := range f.Kinds {
-			k, ok := policy.ParseKind(text.Value)
-			if !ok || k.Subresource != "" || k.Kind == "*" {
-				continue
-			}
-			for _, served := range w.options.Kinds(k.Group, k.Version, k.Kind) {
-				if !slices.Contains(out, served) {
-					out = append(out, served)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// constrained are the kinds of the resources that constraints name.
-func (w *Worker) constrained(m *policy.MatchConstraints) []ObjectKind {
-	var out []ObjectKind
-	for _, r := range m.Rules {
-		for _, group := range r.Groups {
-			for _, version := range r.Versions {
-				for _, resource := range r.Resources {
-					for _, served := range w.options.Resources(group, version, resource) {
-						if !slices.Contains(out, served) {
-							out = append(out, served)
-						}
+func (w *Worker) matched(h *preparedRule) []v1alpha1.KindReference {
+	var all []v1alpha1.KindReference
+	if h.constraints != nil { // which name resources
+		for _, r := range h.constraints.Rules {
+			for _, group := range r.Groups {
+				for _, version := range r.Versions {
+					for _, resource := range r.Resources {
+						all = append(all, w.options.Resources(group, version, resource)...)
 					}
 				}
 			}
+		}
+		return distinct(all)
+	}
+	for _, f := range h.match.Filters() {
+		for _, text := range f.Kinds {
+			if k, ok := policy.ParseKind(text.Value); ok && k.Subresource == "" && k.Kind != "*" {
+				all = append(all, w.options.Kinds(k.Group, k.Version, k.Kind)...)
+			}
+		}
+	}
+	return distinct(all)
+}
+
+// distinct are some kinds in their order, each of them once.
+func distinct(kinds []v1alpha1.KindReference) (out []v1alpha1.KindReference) {
+	for _, k := range kinds {
+		if !slices.Contains(out, k) {
+			out = append(out, k)
 		}
 	}
 	return out
 }
 
 // makes are the kinds of objects that a rule makes, or has made.
-func (w *Worker) makes(r *preparedRule) []ObjectKind {
+func (w *Worker) makes(r *preparedRule) []v1alpha1.KindReference {
 	if !r.open {
 		return r.makes
 	}
@@ -202,7 +196,7 @@ func (w *Worker) makes(r *preparedRule) []ObjectKind {
 }
 
 // copies are the kinds of objects that a rule copies, or may copy.
-func (w *Worker) copies(r *preparedRule) []ObjectKind {
+func (w *Worker) copies(r *preparedRule) []v1alpha1.KindReference {
 	if !r.open {
 		return r.copies
 	}
@@ -223,25 +217,22 @@ func (w *Worker) needs(r *preparedRule) []accessNeed {
 
 // literalKinds are the kinds of objects that targets make or copy, as far as their text says.
 // A kind that is a variable is known only when it is made.
-func literalKinds(targets []*policy.GenerateTarget) []ObjectKind {
-	var out []ObjectKind
-	add := func(k ObjectKind) {
-		if k.APIVersion != "" && k.Kind != "" && !strings.Contains(k.APIVersion+k.Kind, "{{") && !strings.ContainsAny(k.Kind, "*?") && !slices.Contains(out, k) {
-			out = append(out, k)
-		}
-	}
+func literalKinds(targets []*policy.GenerateTarget) []v1alpha1.KindReference {
+	var all []v1alpha1.KindReference
 	for _, t := range targets {
 		if t.CloneList == nil {
-			add(ObjectKind{t.APIVersion.Value, t.Kind.Value})
+			all = append(all, v1alpha1.KindReference{APIVersion: t.APIVersion.Value, Kind: t.Kind.Value})
 			continue
 		}
 		for _, listed := range t.CloneList.Kinds {
 			if i := strings.LastIndexByte(listed.Value, '/'); i > 0 {
-				add(ObjectKind{listed.Value[:i], listed.Value[i+1:]})
+				all = append(all, v1alpha1.KindReference{APIVersion: listed.Value[:i], Kind: listed.Value[i+1:]})
 			}
 		}
 	}
-	return out
+	return distinct(slices.DeleteFunc(all, func(k v1alpha1.KindReference) bool {
+		return k.APIVersion == "" || k.Kind == "" || strings.Contains(k.APIVersion+k.Kind, "{{") || strings.ContainsAny(k.Kind, "*?")
+	}))
 }
 
 // targetsOf are the targets of a rule: its own, or those of its loops.
@@ -283,8 +274,8 @@ type preparedPolicy struct {
 
 // A policySnapshot is the policies at a time. It does not change.
 type policySnapshot struct {
-	policies   map[string]*preparedPolicy // by keyOf
-	kinds      map[string][]ObjectKind    // by keyOf: those that its rules match and the cluster serves
+	policies   map[string]*preparedPolicy          // by keyOf
+	kinds      map[string][]v1alpha1.KindReference // by keyOf: those that its rules match and the cluster serves
 	exceptions []*policy.Exception
 	excluded   []string // namespaces
 }
@@ -298,7 +289,7 @@ func keyOf(r v1alpha1.PolicyReference) string {
 // prepare makes policies ready, and keeps what is as before: an engine reads rules
 // once.
 func (w *Worker) prepare(set PolicySet, before *policySnapshot) *policySnapshot {
-	next := &policySnapshot{policies: map[string]*preparedPolicy{}, kinds: map[string][]ObjectKind{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
+	next := &policySnapshot{policies: map[string]*preparedPolicy{}, kinds: map[string][]v1alpha1.KindReference{}, exceptions: slices.Clone(set.Exceptions), excluded: slices.Clone(set.ExcludeNamespaces)}
 	same := before != nil && slices.Equal(before.exceptions, next.exceptions)
 	for _, p := range set.Policies {
 		key := keyOf(p.Of)
@@ -324,7 +315,7 @@ func (w *Worker) prepare(set PolicySet, before *policySnapshot) *policySnapshot 
 // kind is served that was not: there may be objects from before anybody heard of it.
 func (s *policySnapshot) isNew(key string, before *policySnapshot) bool {
 	return before == nil || before.policies[key] != s.policies[key] ||
-		slices.ContainsFunc(s.kinds[key], func(k ObjectKind) bool { return !slices.Contains(before.kinds[key], k) })
+		slices.ContainsFunc(s.kinds[key], func(k v1alpha1.KindReference) bool { return !slices.Contains(before.kinds[key], k) })
 }
 
 // watched are the kinds whose changes the Worker needs: of objects that rules with
@@ -337,10 +328,10 @@ func (w *Worker) watched(s *policySnapshot) []Watched {
 				continue
 			}
 			for _, k := range w.makes(r) {
-				all[Watched{ObjectKind: k, Namespace: p.scope()}] = true
+				all[Watched{KindReference: k, Namespace: p.scope()}] = true
 			}
 			for _, k := range w.copies(r) {
-				all[Watched{ObjectKind: k, Namespace: p.scope(), Sources: true}] = true
+				all[Watched{KindReference: k, Namespace: p.scope(), Sources: true}] = true
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -150,12 +151,12 @@ func matchesUser(m *policy.MatchBlock) bool {
 // A scanCursor is how far the objects that a rule may be about were looked at: up to a page
 // of a kind. The zero place is the beginning.
 type scanCursor struct {
-	kind ObjectKind
+	kind v1alpha1.KindReference
 	from string
 }
 
 // each visits the objects of a kind that a selector selects, however many there are.
-func (w *Worker) each(ctx context.Context, k ObjectKind, namespace string, selector labels.Selector, visit func(map[string]any)) error {
+func (w *Worker) each(ctx context.Context, k v1alpha1.KindReference, namespace string, selector labels.Selector, visit func(map[string]any)) error {
 	for from := ""; ; {
 		page, next, err := w.options.Cluster.Page(ctx, k.APIVersion, k.Kind, namespace, selector, from)
 		if err != nil {
@@ -220,7 +221,7 @@ func (w *Worker) doSource(ctx context.Context, r *preparedRule, source v1alpha1.
 		"metadata": map[string]any{"namespace": source.Namespace, "name": source.Name, "uid": string(source.UID)},
 	})
 	var failures []error
-	of := ObjectKind{source.APIVersion, source.Kind}
+	of := v1alpha1.KindReference{APIVersion: source.APIVersion, Kind: source.Kind}
 	err = w.each(ctx, of, r.policy.scope(), labels.SelectorFromSet(selector), func(one map[string]any) {
 		own := labelsOf(one)
 		if by, _ := r.policy.made(own); by != r {
@@ -275,8 +276,8 @@ func (w *Worker) WatchFailed(of Watched, err error) {
 	}
 	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {
-			if r.keepsInStep() && slices.Contains(w.makes(r), of.ObjectKind) {
-				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.ObjectKind.Kind, explained(err))})
+			if r.keepsInStep() && slices.Contains(w.makes(r), of.KindReference) {
+				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.Kind, explained(err))})
 			}
 		}
 	}
@@ -344,9 +345,5 @@ func (p *repairBackoff) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.versions)
-	for t, r := range p.repairs {
-		if p.now().Sub(r.last) > calm+longestWait {
-			delete(p.repairs, t)
-		}
-	}
+	maps.DeleteFunc(p.repairs, func(_ triggerTask, r repairs) bool { return p.now().Sub(r.last) > calm+longestWait })
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/api/v1alpha1"
 )
 
 // What is there is looked at page by page, however much it is, as work for it is done;
@@ -15,7 +17,9 @@ func TestPages(t *testing.T) {
 		there = append(there, strings.NewReplacer("name: shop", fmt.Sprintf("name: shop-%d", i), "uid: u1", fmt.Sprintf("uid: u%d", i)).Replace(shop))
 	}
 	b := start(t, copies, append(there, source)...)
-	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
+	b.options.Kinds = func(_, _, kind string) []v1alpha1.KindReference {
+		return []v1alpha1.KindReference{{APIVersion: "v1", Kind: kind}}
+	}
 	b.room = 3
 	b.begin()
 	most, from := 0, []scanCursor{{}}

@@ -28,7 +28,7 @@ func (b *bench) drain() {
 func (b *bench) seen(object map[string]any, sources, gone bool) {
 	at := referenceOf(object)
 	b.ObjectChanged(ObjectChange{
-		Of: Watched{ObjectKind: ObjectKind{at.APIVersion, at.Kind}, Sources: sources}, Object: at,
+		Of: Watched{KindReference: v1alpha1.KindReference{APIVersion: at.APIVersion, Kind: at.Kind}, Sources: sources}, Object: at,
 		Version: metaText(object, "resourceVersion"), Labels: labelsOf(object), Gone: gone,
 	})
 }
@@ -51,7 +51,9 @@ const source = `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: de
 func existing(t *testing.T, policies string, objects ...string) *bench {
 	t.Helper()
 	b := start(t, policies, objects...)
-	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
+	b.options.Kinds = func(_, _, kind string) []v1alpha1.KindReference {
+		return []v1alpha1.KindReference{{APIVersion: "v1", Kind: kind}}
+	}
 	b.begin()
 	b.drain()
 	return b
@@ -61,8 +63,8 @@ func existing(t *testing.T, policies string, objects ...string) *bench {
 // others not again.
 func TestKindComesLater(t *testing.T) {
 	b := start(t, copies, shop, source)
-	var kinds []ObjectKind
-	b.options.Kinds = func(_, _, _ string) []ObjectKind { return kinds }
+	var kinds []v1alpha1.KindReference
+	b.options.Kinds = func(_, _, _ string) []v1alpha1.KindReference { return kinds }
 	set := setOf(t, copies)
 	b.Set(set)
 	b.begin()
@@ -70,13 +72,13 @@ func TestKindComesLater(t *testing.T) {
 	if len(b.cluster.log) != 0 {
 		t.Fatal(b.cluster.log)
 	}
-	kinds = []ObjectKind{{"v1", "Namespace"}}
+	kinds = []v1alpha1.KindReference{{APIVersion: "v1", Kind: "Namespace"}}
 	b.Set(set)
 	b.drain()
 	if b.stored("v1", "Secret", "shop", "s") == nil {
 		t.Errorf("what was there is left alone: %v, told %v", b.cluster.log, b.told)
 	}
-	again := func(set PolicySet, served ...ObjectKind) bool {
+	again := func(set PolicySet, served ...v1alpha1.KindReference) bool {
 		delete(b.cluster.objects, b.cluster.key("v1", "Secret", "shop", "s"))
 		kinds = served
 		b.Set(set)
@@ -89,7 +91,7 @@ func TestKindComesLater(t *testing.T) {
 	if again(set) {
 		t.Error("everything was looked at for a kind that has gone")
 	}
-	if !again(set, ObjectKind{"v1", "Namespace"}) {
+	if !again(set, v1alpha1.KindReference{APIVersion: "v1", Kind: "Namespace"}) {
 		t.Error("what was there is left alone when the kind comes again")
 	}
 	if !again(setOf(t, copies), kinds...) {
@@ -146,7 +148,9 @@ func TestSourceGoesMeanwhile(t *testing.T) {
 	for _, before := range []string{"label", "write"} {
 		t.Run(before, func(t *testing.T) {
 			b := start(t, copies, shop, source)
-			b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
+			b.options.Kinds = func(_, _, kind string) []v1alpha1.KindReference {
+				return []v1alpha1.KindReference{{APIVersion: "v1", Kind: kind}}
+			}
 			goes := func() {
 				gone := b.stored("v1", "Secret", "default", "s")
 				delete(b.cluster.objects, b.cluster.keyOf(gone))
@@ -261,7 +265,9 @@ func TestRuleGone(t *testing.T) {
 // that is.
 func TestLeftOut(t *testing.T) {
 	b := start(t, copies, shop, source, `{apiVersion: v1, kind: Namespace, metadata: {name: kube-system, uid: u2}}`)
-	b.options.Kinds = func(_, _, kind string) []ObjectKind { return []ObjectKind{{"v1", kind}} }
+	b.options.Kinds = func(_, _, kind string) []v1alpha1.KindReference {
+		return []v1alpha1.KindReference{{APIVersion: "v1", Kind: kind}}
+	}
 	set := setOf(t, copies)
 	set.ExcludeNamespaces = []string{"kube-system"}
 	b.Set(set)

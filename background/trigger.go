@@ -1,6 +1,7 @@
 package background
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -22,20 +23,19 @@ type foundTrigger struct {
 	forged bool   // the API server did not send the request
 }
 
-// find reads the trigger as the request has left it.
+// find reads the trigger as the request has left it. It waits until the object is gone, or
+// about to, or is what the request made of it.
 func (w *Worker) find(ctx context.Context, j job) (foundTrigger, error) {
-	var object, old map[string]any
-	operation := ""
-	if j.request != nil {
-		var err error
-		if object, err = objectOf(j.request.Object); err != nil {
-			return foundTrigger{}, err
-		}
-		if old, err = objectOf(j.request.OldObject); err != nil {
-			return foundTrigger{}, err
-		}
-		operation = j.request.Operation
+	request := cmp.Or(j.request, &v1alpha1.CapturedRequest{})
+	object, err := objectOf(request.Object)
+	if err != nil {
+		return foundTrigger{}, err
 	}
+	old, err := objectOf(request.OldObject)
+	if err != nil {
+		return foundTrigger{}, err
+	}
+	operation := request.Operation
 	if object != nil && operation != "DELETE" { // of a connection or a subresource
 		return foundTrigger{object: object}, nil
 	}
@@ -48,28 +48,16 @@ func (w *Worker) find(ctx context.Context, j job) (foundTrigger, error) {
 			return notWhatWas(operation), err
 		}
 	}
-	if operation == "DELETE" {
-		return deleted(j, live, found, old)
-	}
-	return asStored(j, live, found, old, operation)
-}
-
-// deleted waits until the object is gone, or about to.
-func deleted(j job, live map[string]any, found bool, old map[string]any) (foundTrigger, error) {
-	switch {
-	case old == nil:
+	ending := metaText(live, "deletionTimestamp") != ""
+	switch deletes := operation == "DELETE"; {
+	case deletes && old == nil:
 		return foundTrigger{}, fmt.Errorf("the request does not have the object that it deleted")
-	case !found || metaText(live, "deletionTimestamp") != "":
+	case deletes && (!found || ending):
 		return foundTrigger{object: old, gone: true}, nil
-	case j.age < patience:
+	case deletes && j.age < patience:
 		return foundTrigger{}, errEarly
-	}
-	return foundTrigger{why: "the object was not deleted"}, nil
-}
-
-// asStored waits until the object is what the request made of it.
-func asStored(j job, live map[string]any, found bool, old map[string]any, operation string) (foundTrigger, error) {
-	switch {
+	case deletes:
+		return foundTrigger{why: "the object was not deleted"}, nil
 	case !found && operation == "CREATE" && j.age < patience:
 		return foundTrigger{}, errEarly
 	case !found && j.remove && old != nil:
@@ -78,10 +66,10 @@ func asStored(j job, live map[string]any, found bool, old map[string]any, operat
 		return foundTrigger{why: "the object is not there"}, nil
 	case operation == "CREATE" && !j.created(live), operation == "UPDATE" && (j.trigger.UID == "" || old != nil && metaText(old, "uid") != string(j.trigger.UID)):
 		return notWhatWas(operation), nil
-	case operation == "UPDATE" && !j.request.Unchanged && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < patience:
+	case operation == "UPDATE" && !request.Unchanged && old != nil && metaText(live, "resourceVersion") == metaText(old, "resourceVersion") && j.age < patience:
 		return foundTrigger{}, errEarly
 	}
-	return foundTrigger{object: live, ending: metaText(live, "deletionTimestamp") != ""}, nil
+	return foundTrigger{object: live, ending: ending}, nil
 }
 
 // notWhatWas is a trigger that no API server told of.

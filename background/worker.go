@@ -24,9 +24,9 @@ type Options struct {
 	World interp.World
 	// Kinds are the kinds that the cluster serves whose parts match patterns, in one
 	// version each unless the pattern names more.
-	Kinds func(group, version, kind string) []ObjectKind
+	Kinds func(group, version, kind string) []v1alpha1.KindReference
 	// Resources is Kinds by the name of a resource, which is not a pattern.
-	Resources func(group, version, resource string) []ObjectKind
+	Resources func(group, version, resource string) []v1alpha1.KindReference
 	// Watcher tells of changes; nil tells of none.
 	Watcher Watcher
 	// User is whom the program is to the API server; empty where that is not known.
@@ -58,6 +58,7 @@ type Worker struct {
 	setting  sync.Mutex // of Set
 	watching sync.Mutex // of what is told to the Watcher
 	writing  sync.Mutex // of the record store
+	read     bool       // the record store was read, under writing
 	current  atomic.Pointer[policySnapshot]
 	begun    chan struct{} // is closed by the first Set
 	running  bool          // this process is the one that works
@@ -67,7 +68,6 @@ type Worker struct {
 	busy            map[string]bool          // what is being worked at, by what
 	known           map[string]time.Time     // since when GenerateRequests that are not done are
 	tries           map[task]int             // failures of work that no GenerateRequest stands for
-	read            bool                     // the record store was read
 	records         map[string]RuleRecord    // what is written down, by ruleKey; nil before this process works
 	toldOf          map[string]string        // failures about records that were told, by ruleKey
 	unwatched       map[Watched]bool         // what cannot be watched, and was told of

@@ -58,11 +58,10 @@ func (c *canary) see(ctx context.Context, l clusterState) error {
 	if c.isSeen(l) {
 		return nil
 	}
-	versions := l.versions()
 	if err := c.ask(ctx, c.objects(l), l, c.patience); err != nil {
 		return err
 	}
-	c.seen, c.parts, c.since = versions, l.parts(), c.now()
+	c.seen, c.parts, c.since = l.versions(), l.parts(), c.now()
 	return nil
 }
 
@@ -78,11 +77,8 @@ func (c *canary) ask(ctx context.Context, objects []client.Object, l clusterStat
 		}
 	}
 	word := objects[0].(*nativePolicy).Spec.MatchConstraints.ResourceRules[0].ResourceNames[0]
-	servers, silent, err := c.heard(ctx, word, patience)
-	switch {
-	case silent != "":
-		return fmt.Errorf("%s does not yet judge by the policies: %w", silent, err)
-	case err != nil:
+	servers, err := c.heard(ctx, word, patience, " does not yet judge by the policies")
+	if err != nil {
 		return err
 	}
 	c.servers = servers
@@ -90,11 +86,11 @@ func (c *canary) ask(ctx context.Context, objects []client.Object, l clusterStat
 }
 
 // heard asks every API server, dry, for an object until all have warned with a word, and
-// returns how many they are, or the first that has not.
-func (c *canary) heard(ctx context.Context, word string, patience time.Duration) (all int, silent string, err error) {
+// returns how many they are. Of the first that has not it says what it does not.
+func (c *canary) heard(ctx context.Context, word string, patience time.Duration, what string) (all int, err error) {
 	servers, err := c.apiServers(ctx)
 	if err != nil {
-		return 0, "", err
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -106,10 +102,10 @@ func (c *canary) heard(ctx context.Context, word string, patience time.Duration)
 	group.Wait()
 	for i, err := range errs {
 		if err != nil {
-			return len(servers), servers[i].Host, err
+			return 0, fmt.Errorf("%s%s: %w", servers[i].Host, what, err)
 		}
 	}
-	return len(servers), "", nil
+	return len(servers), nil
 }
 
 // isSeen tells that all API servers judge by a state.
@@ -123,21 +119,6 @@ func (c *canary) note(l clusterState) {
 	if !c.isSeen(l) {
 		c.parts = commonParts(c.parts, l.parts())
 	}
-}
-
-// A canaryResult is what API servers were seen to judge by.
-type canaryResult struct {
-	judges  map[string]bool  // objects as they are, by kind and name
-	servers int              // how many API servers they are
-	parts   map[string]parts // of rules, whatever else is in the objects
-	// unknown are the kinds of params that some API server does not know, and why.
-	unknown map[paramKind]error
-}
-
-// result asks what API servers know of the state besides.
-func (c *canary) result(ctx context.Context, l clusterState) canaryResult {
-	unknown := c.seeParams(ctx, l)
-	return canaryResult{c.judges(l), c.servers, c.parts, unknown}
 }
 
 // judges are the objects that all API servers were seen to judge by as they are, by
@@ -238,12 +219,7 @@ const canaryKey = "kvap.dev/canary"
 // mutates tells of a cluster with policies of the controller's that mutate, or that has had
 // some: the canary that it then has shows that they are gone.
 func (l clusterState) mutates() bool {
-	for _, p := range l.policies {
-		if mutates(p) && isOurs(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(l.policies)), func(p client.Object) bool { return mutates(p) && isOurs(p) })
 }
 
 // canaryObjects are a policy that finds fault with Params of one name, and its
@@ -255,15 +231,14 @@ func (l clusterState) mutates() bool {
 // who mutates.
 func canaryObjects(word string, params *admissionregistrationv1.ParamKind, mutations bool) []client.Object {
 	named := func() *admissionregistrationv1.MatchResources {
-		scope, match := admissionregistrationv1.NamespacedScope, admissionregistrationv1.Equivalent
 		return &admissionregistrationv1.MatchResources{
-			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: &match,
+			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, MatchPolicy: new(admissionregistrationv1.Equivalent),
 			ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 				ResourceNames: []string{word},
 				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 					Rule: admissionregistrationv1.Rule{
-						APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version}, Resources: []string{"params"}, Scope: &scope,
+						APIGroups: []string{v1alpha1.Group}, APIVersions: []string{v1alpha1.Version}, Resources: []string{"params"}, Scope: new(admissionregistrationv1.NamespacedScope),
 					},
 				},
 			}},
@@ -315,7 +290,7 @@ type paramKind struct{ apiVersion, kind string }
 // paramKindOf is the kind of a policy's params; false where it has none, or one that every
 // API server knows.
 func paramKindOf(p client.Object) (paramKind, bool) {
-	kind := kindOfParams(p)
+	kind := field[*admissionregistrationv1.ParamKind](p, "ParamKind")
 	if kind == nil {
 		return paramKind{}, false
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/schema"
@@ -48,14 +47,12 @@ type compiler struct {
 // up the others.
 func (c *compiler) compile(ctx context.Context, s policyList, schemas *schema.Set) (compile.Result, error) {
 	in := compile.Input{Exceptions: s.exceptions}
-	var found diag.List
 	for _, source := range s.sources {
 		if source.policy != nil {
 			in.Policies = append(in.Policies, source.policy)
-			found = append(found, source.found...)
+			in.Found = append(in.Found, source.found...)
 		}
 	}
-	in.Found = found
 	if c.schemas != schemas || !slices.Equal(c.exceptions, s.exceptions) {
 		c.cache = nil
 	}
@@ -274,28 +271,14 @@ const (
 	maxResults = 50
 )
 
-// reports has the scanner know the policies that count.
-type reports struct {
-	scanner *scan.Scanner // nil where nobody asks for reports
-	world   scan.World    // nil knows what the scanner has read before
-	exclude []string
-	last    []*compile.Rule
-}
-
-// run scans until the context ends.
-func (r *reports) run(ctx context.Context) error {
-	if r.scanner == nil {
-		return nil
-	}
-	return r.scanner.Run(ctx)
-}
-
 // scan gives the scanner what was compiled, unless that is what it has. The compiler
 // gives the same result as long as nothing changes.
-func (r *reports) scan(in policyList, result compile.Result, schemas *schema.Set) {
-	if r.scanner == nil || r.last != nil && slices.Equal(r.last, result.Rules) {
+func (r *reconciler) scan(in policyList, result compile.Result, schemas *schema.Set) {
+	if r.scanner == nil || r.scanned != nil && slices.Equal(r.scanned, result.Rules) {
 		return
 	}
-	r.last = append([]*compile.Rule{}, result.Rules...)
-	r.scanner.Set(scan.Policies{Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.exclude, World: r.world})
+	r.scanned = append([]*compile.Rule{}, result.Rules...)
+	r.scanner.Set(scan.Policies{
+		Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.options.ExcludeNamespaces, World: r.options.World,
+	})
 }

@@ -31,28 +31,13 @@ type conditionSet struct {
 const maxMessage = 16 << 10
 
 func (m *conditionSet) set(condition string, status metav1.ConditionStatus, reason, format string, args ...any) {
-	message := format
-	if len(args) > 0 {
-		message = fmt.Sprintf(format, args...)
-	}
+	message := fmt.Sprintf(format, args...)
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
 	m.conditions = append(m.conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: m.generation,
 	})
-}
-
-func (m *conditionSet) yes(condition, reason, format string, args ...any) {
-	m.set(condition, metav1.ConditionTrue, reason, format, args...)
-}
-
-func (m *conditionSet) no(condition, reason, format string, args ...any) {
-	m.set(condition, metav1.ConditionFalse, reason, format, args...)
-}
-
-func (m *conditionSet) unknown(condition, reason, format string, args ...any) {
-	m.set(condition, metav1.ConditionUnknown, reason, format, args...)
 }
 
 // ready follows from the others: the first that is false, else the first that is
@@ -65,7 +50,7 @@ func (m *conditionSet) ready() {
 			return
 		}
 	}
-	m.yes(v1alpha1.ConditionReady, "Ready", "every rule is where it should be")
+	m.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "every rule is where it should be")
 }
 
 // withTimes gives conditions the times of their last transitions.
@@ -84,11 +69,7 @@ func withTimes(now metav1.Time, before, conditions []metav1.Condition) []metav1.
 // beside them, where one is asked for that is not among them, those that it tells of.
 type served struct {
 	schemas *schema.Set
-	ask     func() ([]*metav1.APIResourceList, error)
-
-	asked bool
-	lists []*metav1.APIResourceList
-	err   error
+	ask     func() ([]*metav1.APIResourceList, error) // once; nil where nobody can be asked
 	// late are the groups and versions of kinds that are defined and not served yet.
 	late []string
 }
@@ -137,19 +118,19 @@ func (s *served) knows(defined []schema.Resource, group, version string, is func
 }
 
 func (s *served) tells(group, version string, is func(metav1.APIResource) bool) bool {
-	if !s.asked && s.ask != nil {
-		s.asked = true
-		s.lists, s.err = s.ask()
+	if s.ask == nil {
+		return false
 	}
-	for _, list := range s.lists {
+	lists, err := s.ask()
+	for _, list := range lists {
 		of, err := apischema.ParseGroupVersion(list.GroupVersion)
 		if err == nil && policy.Wildcard(group, of.Group) && policy.Wildcard(version, of.Version) && slices.ContainsFunc(list.APIResources, is) {
 			return true
 		}
 	}
 	var failed *discovery.ErrGroupDiscoveryFailed
-	if !errors.As(s.err, &failed) {
-		return s.err != nil
+	if !errors.As(err, &failed) {
+		return err != nil
 	}
 	for of := range failed.Groups {
 		if policy.Wildcard(group, of.Group) {
@@ -202,18 +183,16 @@ func (o *passResult) kindsServed(m *conditionSet, rules []*compile.Rule) {
 		}
 		text := fmt.Sprintf("the cluster serves no kind %s, which rule %s matches", strings.Join(missing, ", "), r.Name())
 		if all == len(missing) {
-			m.no(v1alpha1.ConditionKindsServed, "NotServed", "%s: it judges nothing until the kind is defined; see that it is spelt right", text)
+			m.set(v1alpha1.ConditionKindsServed, metav1.ConditionFalse, "NotServed", "%s: it judges nothing until the kind is defined; see that it is spelt right", text)
 			return
 		}
-		if some == "" {
-			some = text
-		}
+		some = cmp.Or(some, text)
 	}
 	if some != "" {
-		m.yes(v1alpha1.ConditionKindsServed, "SomeNotServed", "%s, beside others", some)
+		m.set(v1alpha1.ConditionKindsServed, metav1.ConditionTrue, "SomeNotServed", "%s, beside others", some)
 		return
 	}
-	m.yes(v1alpha1.ConditionKindsServed, "Served", "the cluster serves all kinds that the rules match")
+	m.set(v1alpha1.ConditionKindsServed, metav1.ConditionTrue, "Served", "the cluster serves all kinds that the rules match")
 }
 
 // typeWarnings are what the API server's type checker says of a policy, by the rule
@@ -264,34 +243,35 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	names, why := idle(rules)
 	switch {
 	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
-		m.no(v1alpha1.ConditionFallbackActive, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
 	case left == 0:
-		m.yes(v1alpha1.ConditionFallbackActive, "NotNeeded", "no rule needs the webhook")
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "NotNeeded", "no rule needs the webhook")
 	case s.mode == v1alpha1.ModeShadow:
-		m.yes(v1alpha1.ConditionFallbackActive, "Shadow", "%s: %d", o.rehearsal(s), left)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
-		m.no(v1alpha1.ConditionFallbackActive, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
-		m.no(v1alpha1.ConditionFallbackActive, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
 	case slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref }):
-		m.no(v1alpha1.ConditionFallbackActive, "PermissionMissing", "%s", o.problemsOf(s, false))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "PermissionMissing", "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":
-		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
 	default:
-		m.yes(v1alpha1.ConditionFallbackActive, "Serving", "rules that the webhook serves: %d", left)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d", left)
 	}
 }
 
 // rehearsal is what becomes of the rules that remain of a policy in shadow. Whoever
 // enforces the policy now goes on, whatever that is.
 func (o *passResult) rehearsal(s *policySource) string {
-	switch {
-	case o.fallback != nil:
-		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %v)", o.fallback)
-	case o.problemsOf(s, true) != "":
-		return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %s)", o.problemsOf(s, true))
+	why := o.problemsOf(s, true)
+	if o.fallback != nil {
+		why = o.fallback.Error()
 	}
-	return "rules that the webhook judges beside whoever enforces the policy now, without effect"
+	if why == "" {
+		return "rules that the webhook judges beside whoever enforces the policy now, without effect"
+	}
+	return fmt.Sprintf("rules left to whoever enforces the policy now (the webhook does not judge them beside: %s)", why)
 }
 
 // problemsOf are what the Fallback says of a policy: why it leaves it out, or what it

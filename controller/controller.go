@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/vap"
 )
@@ -57,7 +58,25 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	if err != nil {
 		return err
 	}
-	if err := setUp(m, config, options, debouncer, outages); err != nil {
+	r, err := newReconciler(m, config, options, debouncer, outages)
+	if err != nil {
+		return err
+	}
+	run := r.lead
+	if options.LeaderElection {
+		lock, err := leaderelection.NewResourceLock(m.GetConfig(), m, leaderelection.Options{
+			LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: options.Namespace, RenewDeadline: leaseRenewal,
+		})
+		if err != nil {
+			return err
+		}
+		run = (&election{lock: lock, follow: r.follow, lead: run}).run
+	}
+	err = errors.Join(
+		m.Add(manager.RunnableFunc(r.listen)), m.Add(manager.RunnableFunc(run)),
+		m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("caches", r.ready),
+	)
+	if err != nil {
 		return err
 	}
 	return m.Start(ctx)
@@ -65,12 +84,8 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
-	return scheme, nil
+	all := runtime.NewSchemeBuilder(clientscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme)
+	return scheme, all.AddToScheme(scheme)
 }
 
 func newManager(config *rest.Config, options Options, unheard toolscache.WatchErrorHandlerWithContext, logger logr.Logger) (manager.Manager, error) {
@@ -93,40 +108,6 @@ func newManager(config *rest.Config, options Options, unheard toolscache.WatchEr
 		HealthProbeBindAddress: options.HealthAddress,
 		PprofBindAddress:       options.PprofAddress,
 	})
-}
-
-// setUp makes a reconciler, and has it make passes where this replica leads.
-func setUp(m manager.Manager, config *rest.Config, options Options, debouncer *debouncer, outages *outages) error {
-	p, err := newReconciler(m, config, options, debouncer, outages)
-	if err != nil {
-		return err
-	}
-	if options.Reports != "" {
-		p.reports.scanner, err = scan.New(config, scan.Options{
-			Report: report.ObjectOptions{Group: options.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
-		}, m.GetLogger().WithName("scan"))
-		if err != nil {
-			return err
-		}
-	}
-	p.reports.world = options.World
-	run := p.lead
-	if options.LeaderElection {
-		lock, err := newLock(m, options.Namespace)
-		if err != nil {
-			return err
-		}
-		run = (&election{lock: lock, follow: p.follow, lead: run}).run
-	}
-	for _, r := range []manager.RunnableFunc{p.listen, run} {
-		if err := m.Add(r); err != nil {
-			return err
-		}
-	}
-	if err := m.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return err
-	}
-	return m.AddReadyzCheck("caches", p.ready)
 }
 
 // A debouncer gathers changes, so that many of them lead to one pass.

@@ -12,9 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -41,12 +39,6 @@ type election struct {
 	follow func(ctx context.Context, elected <-chan struct{})
 	// lead leads until the context ends, and writes nothing once it has returned.
 	lead func(context.Context) error
-}
-
-func newLock(m manager.Manager, namespace string) (resourcelock.Interface, error) {
-	return leaderelection.NewResourceLock(m.GetConfig(), m, leaderelection.Options{
-		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: namespace, RenewDeadline: leaseRenewal,
-	})
 }
 
 // run stands for the election until the context ends, or leading fails.
@@ -156,7 +148,10 @@ func (r *reconciler) lead(ctx context.Context) error {
 	if err := passes.Watch(source.Func(r.debouncer.start)); err != nil {
 		return err
 	}
-	all := append([]func(context.Context) error{passes.Start, r.params.Start, r.reports.run}, r.options.Leading...)
+	all := append([]func(context.Context) error{passes.Start, r.params.Start}, r.options.Leading...)
+	if r.scanner != nil {
+		all = append(all, r.scanner.Run)
+	}
 	group, running := errgroup.WithContext(ctx)
 	for _, run := range all {
 		group.Go(func() error { return run(running) })

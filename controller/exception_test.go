@@ -49,7 +49,7 @@ func TestExceptionNamespaces(t *testing.T) {
 		if len(in.exceptions) != want || len(in.ignored) != 2-want {
 			t.Errorf("%q: %d count and %d do not", trusted, len(in.exceptions), len(in.ignored))
 		}
-		status := (&passResult{sourceResult: sourceResult{ignored: in.ignored}}).statusOf(in.sources[0], v1alpha1.PolicyTranslationStatus{})
+		status := (&passResult{ignored: in.ignored}).statusOf(in.sources[0], v1alpha1.PolicyTranslationStatus{})
 		if len(status.IgnoredExceptions) != 2-want {
 			t.Errorf("%q: the status says %v", trusted, status.IgnoredExceptions)
 		}

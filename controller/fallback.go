@@ -37,9 +37,6 @@ type Remaining struct {
 	ExcludeNamespaces []string
 }
 
-// Empty tells that nothing remains, so that there are no configurations.
-func (r Remaining) Empty() bool { return len(r.Policies) == 0 }
-
 // A RemainingPolicy is a policy with rules that have no native form.
 type RemainingPolicy struct {
 	// Shadow tells that the rules are judged and recorded, and nothing follows from it:

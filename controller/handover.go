@@ -2,12 +2,10 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -59,12 +57,7 @@ func (h *handover) run(ctx context.Context, wanted map[string]*wantedPolicy, kep
 		}
 		h.canary.note(out.live)
 		p := planFor(wanted, out.live, out.failed, h.canary.isSeen(out.live), kept)
-		for name := range p.foreign {
-			out.failed[name] = errForeign
-			if isReserved(strings.TrimPrefix(name, mutatingPrefix)) {
-				out.failed[name] = errReserved
-			}
-		}
+		maps.Copy(out.failed, p.foreign)
 		out.late = map[string]bool{}
 		for _, o := range p.write {
 			out.late[boundTo(o)] = true
@@ -145,8 +138,7 @@ func (h *handover) write(ctx context.Context, out *handoverResult, objects []cli
 // bring brings an object to what is wanted of it.
 func (h *handover) bring(ctx context.Context, want client.Object, l clusterState) error {
 	key, text := writtenKey(want), hashOf(asJSON(want))
-	err := h.applyOrReplace(ctx, want, l)
-	if err != nil {
+	if err := h.applyOrReplace(ctx, want, l); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -243,14 +235,17 @@ func (w *writer) apply(ctx context.Context, o client.Object) error {
 	return err
 }
 
-// patch applies without a look at what is there.
+// patch applies all that o has, but for its status, without a look at what is there.
 func (w *writer) patch(ctx context.Context, o client.Object, options ...client.PatchOption) error {
-	wanted, err := applied(o)
-	if err != nil {
-		return err
+	fields := fieldsOf(o)
+	delete(fields, "status")
+	if meta, ok := fields["metadata"].(map[string]any); ok {
+		for _, key := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
+			delete(meta, key)
+		}
 	}
 	w.tell("apply")
-	return w.client.Patch(ctx, o, wanted, options...)
+	return w.client.Patch(ctx, o, client.RawPatch(types.ApplyPatchType, []byte(asJSON(fields))), options...)
 }
 
 // replace makes an object exactly what o is, for what others have added to its spec,
@@ -265,26 +260,6 @@ func (w *writer) remove(ctx context.Context, o client.Object) error {
 	uid := o.GetUID()
 	w.tell("delete")
 	return client.IgnoreNotFound(w.client.Delete(ctx, o, client.Preconditions{UID: &uid}))
-}
-
-// applied is the patch that says all that o has, but for its status.
-func applied(o client.Object) (client.Patch, error) {
-	data, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, err
-	}
-	delete(fields, "status")
-	if meta, ok := fields["metadata"].(map[string]any); ok {
-		for _, key := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
-			delete(meta, key)
-		}
-	}
-	data, err = json.Marshal(fields)
-	return client.RawPatch(types.ApplyPatchType, data), err
 }
 
 // each does something with all objects, several at a time, and returns what went

@@ -64,8 +64,8 @@ func TestStatusFits(t *testing.T) {
 // A text that is packed takes the place of one that was not, which is not merged into
 // it.
 func TestLastGoodIsReplaced(t *testing.T) {
-	have := &v1alpha1.PolicyTranslation{Status: v1alpha1.PolicyTranslationStatus{LastGood: &v1alpha1.LastGood{Digest: "a", Policy: "short"}}}
-	got := nullsFor(have, v1alpha1.PolicyTranslationStatus{LastGood: &v1alpha1.LastGood{Digest: "b", Packed: []byte{1}}})
+	before := v1alpha1.PolicyTranslationStatus{LastGood: &v1alpha1.LastGood{Digest: "a", Policy: "short"}}
+	got := nullsFor(before, v1alpha1.PolicyTranslationStatus{LastGood: &v1alpha1.LastGood{Digest: "b", Packed: []byte{1}}})
 	if good := got["lastGood"].(map[string]any); good["packed"] == nil || good["policy"] != nil || len(good) != 3 {
 		t.Errorf("%v", good)
 	}

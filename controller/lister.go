@@ -221,16 +221,6 @@ func ignoredFor(p *policy.Policy, ignored []*exception) []v1alpha1.IgnoredExcept
 	return out
 }
 
-// sendIgnored makes an event of each exception that names the policy, does not count,
-// and was not known before.
-func (s *statusWriter) sendIgnored(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, ignored []v1alpha1.IgnoredException) {
-	for _, e := range ignored {
-		if have == nil || !slices.Contains(have.Status.IgnoredExceptions, e) {
-			s.events(ref, true, "ExceptionIgnored", fmt.Sprintf("the PolicyException %s/%s does not count: %s", e.Namespace, e.Name, e.Reason))
-		}
-	}
-}
-
 // reasonUninstalled is the reason of Compiled where the definition of a policy's kind was
 // removed, and the policy with it.
 const reasonUninstalled = "SourceUninstalled"

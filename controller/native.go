@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -123,38 +122,21 @@ func sameObject(want, have client.Object) bool {
 		!slices.ContainsFunc(want.GetOwnerReferences(), lacks) && equality.Semantic.DeepEqual(specOf(want), specOf(have))
 }
 
-// kindOfParams is the kind of a policy's params; nil where it has none.
-func kindOfParams(o client.Object) *admissionregistrationv1.ParamKind {
-	return field[*admissionregistrationv1.ParamKind](o, "ParamKind")
-}
-
 // paramRefOf is what a binding says of params; nil for nothing.
 func paramRefOf(o client.Object) *admissionregistrationv1.ParamRef {
 	return field[*admissionregistrationv1.ParamRef](o, "ParamRef")
 }
 
-// namespacesOf are the selectors of namespaces of a policy and a binding.
-func namespacesOf(policy, binding client.Object) (out []*metav1.LabelSelector) {
-	for _, m := range []*admissionregistrationv1.MatchResources{
-		field[*admissionregistrationv1.MatchResources](policy, "MatchConstraints"), field[*admissionregistrationv1.MatchResources](binding, "MatchResources"),
-	} {
-		if m != nil && m.NamespaceSelector != nil {
-			out = append(out, m.NamespaceSelector)
-		}
-	}
-	return out
-}
-
 // A compileResult is what became of the policies: step 2 of a pass.
 type compileResult struct {
 	result  compile.Result
-	natives []wantedPolicy // of the result, once they were asked for
+	natives []*wantedPolicy // of the result, once they were asked for
 	rules   map[*policy.Policy][]*compile.Rule
 	schemas *schema.Set
 }
 
 // all are the native policies of the compilation: first what validates, then what mutates.
-func (c *compileResult) all() []wantedPolicy {
+func (c *compileResult) all() []*wantedPolicy {
 	if c.natives != nil {
 		return c.natives
 	}
@@ -167,20 +149,15 @@ func (c *compileResult) all() []wantedPolicy {
 	return c.natives
 }
 
-// of are the native policies that a rule is in, by their index among all.
-func (c *compileResult) of(r *compile.Rule) iter.Seq2[int, wantedPolicy] {
-	return func(yield func(int, wantedPolicy) bool) {
-		for _, i := range r.Objects {
-			if !yield(i, c.all()[i]) {
-				return
-			}
-		}
-		for _, i := range r.Mutating {
-			if i += len(c.result.Objects); !yield(i, c.all()[i]) {
-				return
-			}
-		}
+// of are the native policies that a rule is in.
+func (c *compileResult) of(r *compile.Rule) (out []*wantedPolicy) {
+	for _, i := range r.Objects {
+		out = append(out, c.all()[i])
 	}
+	for _, i := range r.Mutating {
+		out = append(out, c.all()[len(c.result.Objects)+i])
+	}
+	return out
 }
 
 // clusterState is what of native policies is in the cluster, by key.
@@ -226,22 +203,14 @@ func (l clusterState) like(o client.Object) client.Object {
 }
 
 // all are the objects, policies and bindings.
-func (l clusterState) all() iter.Seq[client.Object] {
-	return func(yield func(client.Object) bool) {
-		for _, some := range []map[string]client.Object{l.policies, l.bindings} {
-			for _, o := range some {
-				if !yield(o) {
-					return
-				}
-			}
-		}
-	}
+func (l clusterState) all() []client.Object {
+	return slices.AppendSeq(slices.Collect(maps.Values(l.policies)), maps.Values(l.bindings))
 }
 
 // taken are the names of what somebody else made, in order.
 func (l clusterState) taken() []string {
 	out := map[string]bool{}
-	for o := range l.all() {
+	for _, o := range l.all() {
 		if !isOurs(o) {
 			out[o.GetName()] = true
 		}
@@ -266,7 +235,7 @@ func isOurs(o metav1.Object) bool {
 // judges by differs, by kind and name. A status is not part of them.
 func (l clusterState) versions() map[string]string {
 	out := map[string]string{}
-	for o := range l.all() {
+	for _, o := range l.all() {
 		if isOurs(o) && o.GetName() != canaryName {
 			out[writtenKey(o)] = fmt.Sprintf("%s/%d", o.GetUID(), o.GetGeneration())
 		}

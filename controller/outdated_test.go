@@ -61,7 +61,7 @@ func TestOthersStayEnforced(t *testing.T) {
 	}
 	c := &canary{seen: at(1).versions()}
 	o := &passResult{
-		handoverResult: handoverResult{seen: errors.New("not yet"), late: map[string]bool{"other": true}}, canaryResult: canaryResult{judges: c.judges(at(2))},
+		handoverResult: handoverResult{seen: errors.New("not yet"), late: map[string]bool{"other": true}}, judges: c.judges(at(2)),
 		compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{}},
 	}
 	for i, name := range []string{"same", "other"} {

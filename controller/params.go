@@ -127,7 +127,10 @@ func (s *paramSync) standIn(ctx context.Context, ref configMapRef, out foundConf
 // their namespace goes that is not an error: nobody need try again.
 func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten map[configMapRef]error, err error) {
 	unwritten = map[configMapRef]error{}
-	for _, ref := range in.refs() {
+	byName := func(a, b configMapRef) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(in), byName) {
 		key := ref.key()
 		cm := cmp.Or(s.configMap(key), in[ref])
 		if cm == nil {
@@ -140,8 +143,7 @@ func (s *paramSync) ensure(ctx context.Context, in foundConfigMaps) (unwritten m
 		if !errors.Is(failed, errGoing) {
 			err = cmp.Or(err, fmt.Errorf("params %s: %w", key, failed))
 		}
-		there := s.writer.client.Get(ctx, key, &v1alpha1.Params{})
-		if apierrors.IsNotFound(there) {
+		if there := s.writer.client.Get(ctx, key, &v1alpha1.Params{}); apierrors.IsNotFound(there) {
 			unwritten[ref] = failed
 		}
 	}
@@ -245,9 +247,8 @@ func (s *paramSync) start(ref configMapRef) *configMapWatch {
 	lw := cache.NewFilteredListWatchFromClient(s.kube.CoreV1().RESTClient(), "configmaps", ref.namespace, named)
 	w := &configMapWatch{informer: cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, cache.Indexers{}), stop: make(chan struct{})}
 	heard := func(o any, came bool) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o); err == nil {
-			namespace, name, _ := cache.SplitMetaNamespaceKey(key)
-			s.queue.Add(types.NamespacedName{Namespace: namespace, Name: name})
+		if name, err := cache.DeletionHandlingObjectToName(o); err == nil {
+			s.queue.Add(types.NamespacedName(name))
 		}
 		if came {
 			s.changed()
@@ -272,41 +273,8 @@ func (s *paramSync) start(ref configMapRef) *configMapWatch {
 // nil stands for it.
 type foundConfigMaps map[configMapRef]*corev1.ConfigMap
 
-// refs are those that were found, in order.
-func (f foundConfigMaps) refs() []configMapRef {
-	return slices.SortedFunc(maps.Keys(f), func(a, b configMapRef) int {
-		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
-	})
-}
-
 // has tells that a ConfigMap was found.
 func (f foundConfigMaps) has(ref configMapRef) bool {
 	_, ok := f[ref]
 	return ok
-}
-
-// lacking are the ConfigMaps that rules read and that were not found. One of the namespace
-// of each object is lacking in these namespaces. Of one whose namespace is being deleted the
-// params go soon, be it before the ConfigMap, and cannot be made anew.
-func (f foundConfigMaps) lacking(refs []configMapRef, all []namespace) []configMapRef {
-	going := map[string]bool{}
-	for _, n := range all {
-		going[n.name] = n.going
-	}
-	var out []configMapRef
-	lack := func(ref configMapRef) {
-		if !f.has(ref) || going[ref.namespace] {
-			out = append(out, ref)
-		}
-	}
-	for _, ref := range refs {
-		if ref.namespace != "" {
-			lack(ref)
-			continue
-		}
-		for _, n := range all {
-			lack(configMapRef{n.name, ref.name})
-		}
-	}
-	return out
 }

@@ -104,7 +104,7 @@ func TestConfigMapsThatCannotBeRead(t *testing.T) {
 		if unread[refs[0]] == nil {
 			t.Error("they were read")
 		}
-		if lacking := in.lacking(refs, nil); len(lacking) > 0 {
+		if lacking := (&paramResult{refs: refs, found: in}).lack(nil, nil); len(lacking) > 0 {
 			t.Errorf("lacking: %v", lacking)
 		}
 		if err := s.clean(t.Context(), refs, nil, in); err != nil {

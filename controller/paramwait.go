@@ -7,47 +7,58 @@ import (
 	"maps"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/translate"
 )
 
-// paramWait is the rules and objects that wait for ConfigMaps that do not exist.
-type paramWait struct {
-	objects map[int]bool // indexes of objects that are not wanted meanwhile
-	rules   map[*compile.Rule]configMapRef
-}
-
 // A paramResult is what became of the ConfigMaps that rules read: a part of step 2.
 type paramResult struct {
 	refs    []configMapRef
 	found   foundConfigMaps // those that rules are judged by
 	missing []configMapRef
-	waiting paramWait
-	params  error // why ConfigMaps could not be read, or params not written
+	waiting map[*compile.Rule]configMapRef // rules that wait for a ConfigMap that does not exist
+	params  error                          // why ConfigMaps could not be read, or params not written
 	// unwritten are the ConfigMaps whose params are not there for that reason.
 	unwritten map[configMapRef]error
 }
 
 // lack finds the ConfigMaps of which there are no params, of those that rules read: what
 // is missing, what cannot be read or written, and what namespaces have not, or not for long.
+// One of the namespace of each object is lacking in these namespaces. Of one whose namespace
+// is being deleted the params go soon, be it before the ConfigMap, and cannot be made anew.
 func (o *paramResult) lack(all []namespace, unread map[configMapRef]error) []configMapRef {
+	going := map[string]bool{}
+	for _, n := range all {
+		going[n.name] = n.going
+	}
 	var own []configMapRef
-	for _, ref := range o.found.lacking(o.refs, all) {
-		switch err := cmp.Or(unread[ref], unread[configMapRef{"", ref.name}]); {
+	lack := func(ref configMapRef) {
+		err := cmp.Or(unread[ref], unread[configMapRef{"", ref.name}])
+		switch found := o.found.has(ref); {
+		case found && !going[ref.namespace]:
 		case err != nil:
 			o.unwritten[ref] = err
-		case slices.Contains(o.refs, ref) && o.found.has(ref):
+		case slices.Contains(o.refs, ref) && found:
 			o.unwritten[ref] = errGoing
 		case slices.Contains(o.refs, ref):
 			o.missing = append(o.missing, ref)
 		default:
 			own = append(own, ref)
+		}
+	}
+	for _, ref := range o.refs {
+		if ref.namespace != "" {
+			lack(ref)
+			continue
+		}
+		for _, n := range all {
+			lack(configMapRef{n.name, ref.name})
 		}
 	}
 	return slices.AppendSeq(slices.Concat(o.missing, own), maps.Keys(o.unwritten))
@@ -59,40 +70,34 @@ func (o *paramResult) lack(all []namespace, unread map[configMapRef]error) []con
 // a ConfigMap that is missing is an error of the rule, where it comes to read it, and so
 // it is to the webhook.
 // So it is where a rule reads that of each object's own namespace, of which one has none.
-func waitForParams(c *compileResult, missing []configMapRef, all []namespace) (compile.Result, paramWait) {
-	out := paramWait{objects: map[int]bool{}, rules: map[*compile.Rule]configMapRef{}}
+func waitForParams(c *compileResult, missing []configMapRef, all []namespace) (compile.Result, map[*compile.Rule]configMapRef) {
+	waiting := map[*compile.Rule]configMapRef{}
 	result := c.result
-	rules := slices.Clone(result.Rules)
+	result.Rules = slices.Clone(result.Rules)
 	for i, o := range c.all() {
 		ref, lacks := lacking(o, missing, all)
 		if !lacks || !deniesWithoutParams(o) {
 			continue
 		}
-		out.objects[i] = true
-		for n, r := range rules {
-			mutating := i - len(result.Objects)
-			if slices.Contains(r.Objects, i) || slices.Contains(r.Mutating, mutating) {
-				rules[n] = out.leave(r, mutating, i, ref)
+		o.waits = true
+		mutating := i - len(result.Objects)
+		for n, r := range result.Rules {
+			if !slices.Contains(r.Objects, i) && !slices.Contains(r.Mutating, mutating) {
+				continue
 			}
+			left := *r // which the webhook judges in place of the object
+			left.Target, left.Reason = translate.Webhook, fmt.Sprintf("there are no params of the ConfigMap %s/%s", ref.namespace, ref.name)
+			left.Objects = slices.DeleteFunc(slices.Clone(r.Objects), func(one int) bool { return one == i })
+			left.Mutating = slices.DeleteFunc(slices.Clone(r.Mutating), func(one int) bool { return one == mutating })
+			delete(waiting, r)
+			waiting[&left], result.Rules[n] = ref, &left
 		}
 	}
-	result.Rules = rules
-	return result, out
-}
-
-// leave is a rule that the webhook judges in place of one of its objects.
-func (w paramWait) leave(r *compile.Rule, mutating, object int, ref configMapRef) *compile.Rule {
-	left := *r
-	left.Target, left.Reason = translate.Webhook, fmt.Sprintf("there are no params of the ConfigMap %s/%s", ref.namespace, ref.name)
-	left.Objects = slices.DeleteFunc(slices.Clone(r.Objects), func(i int) bool { return i == object })
-	left.Mutating = slices.DeleteFunc(slices.Clone(r.Mutating), func(i int) bool { return i == mutating })
-	delete(w.rules, r)
-	w.rules[&left] = ref
-	return &left
+	return result, waiting
 }
 
 // deniesWithoutParams tells that requests are refused for want of params.
-func deniesWithoutParams(o wantedPolicy) bool {
+func deniesWithoutParams(o *wantedPolicy) bool {
 	return slices.ContainsFunc(o.bindings, func(b client.Object) bool {
 		ref := paramRefOf(b)
 		return ref != nil && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == "Deny"
@@ -112,11 +117,7 @@ func (w *watcher) namespaces(ctx context.Context) ([]namespace, error) {
 	if !w.asked {
 		o := &metav1.PartialObjectMetadata{}
 		o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		informer, err := w.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
-		if err != nil {
-			return nil, err
-		}
-		if err := w.listen(informer); err != nil {
+		if _, err := w.inform(ctx, o); err != nil {
 			return nil, err
 		}
 		w.asked = true
@@ -138,8 +139,13 @@ func (w *watcher) namespaces(ctx context.Context) ([]namespace, error) {
 
 // isOf tells that a binding is about the objects of a namespace.
 func (n namespace) isOf(policy, binding client.Object) bool {
-	for _, s := range namespacesOf(policy, binding) {
-		selector, err := metav1.LabelSelectorAsSelector(s)
+	for _, m := range []*admissionregistrationv1.MatchResources{
+		field[*admissionregistrationv1.MatchResources](policy, "MatchConstraints"), field[*admissionregistrationv1.MatchResources](binding, "MatchResources"),
+	} {
+		if m == nil || m.NamespaceSelector == nil {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(m.NamespaceSelector)
 		if err != nil || !selector.Matches(n.labels) {
 			return false
 		}
@@ -149,7 +155,7 @@ func (n namespace) isOf(policy, binding client.Object) bool {
 
 // lacking is the first ConfigMap that a policy reads and of which there are no params:
 // where it is of each object's own namespace, that of the first namespace without.
-func lacking(o wantedPolicy, missing []configMapRef, all []namespace) (configMapRef, bool) {
+func lacking(o *wantedPolicy, missing []configMapRef, all []namespace) (configMapRef, bool) {
 	for _, b := range o.bindings {
 		ref, ok := configMapOf(o.policy, b)
 		if !ok {

@@ -60,7 +60,7 @@ func TestRulesWaitForConfigMaps(t *testing.T) {
 	if result.Rules[0].Target != translate.Native {
 		t.Error("what was compiled has changed, which the next pass begins with")
 	}
-	judges := wantedPolicies(c.all(), waiting.objects)
+	judges := wantedPolicies(c.all())
 	if len(judges) != 2 || judges["denies"] != nil || judges["also"] != nil {
 		t.Errorf("wanted: %v", judges)
 	}

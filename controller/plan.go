@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,8 +21,8 @@ type handoverPlan struct {
 	// others that cannot.
 	remove  []client.Object
 	blocked bool
-	// foreign are wanted names that objects have which are not the controller's.
-	foreign map[string]bool
+	// foreign are wanted names that cannot be had, and why.
+	foreign map[string]error
 }
 
 // A planner compares what is wanted with what is there.
@@ -43,11 +44,11 @@ const standInSuffix = ".handover"
 // input gives the same plan.
 func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]error, seen bool, kept map[string]bool) handoverPlan {
 	p := &planner{wanted: wanted, live: l, failed: failed, seen: seen, kept: kept, current: map[string]bool{}, homes: map[string][]string{}}
-	out := handoverPlan{foreign: map[string]bool{}}
+	out := handoverPlan{foreign: map[string]error{}}
 	names := slices.Sorted(maps.Keys(wanted))
 	for _, name := range names {
-		if p.isForeign(wanted[name]) {
-			out.foreign[name] = true
+		if err := p.foreign(wanted[name]); err != nil {
+			out.foreign[name] = err
 		} else {
 			p.current[name] = len(p.changes(wanted[name])) == 0
 		}
@@ -56,7 +57,7 @@ func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]
 		}
 	}
 	for _, name := range names {
-		if out.foreign[name] || p.current[name] || failed[name] != nil {
+		if out.foreign[name] != nil || p.current[name] || failed[name] != nil {
 			continue
 		}
 		if !p.mayChange(name) {
@@ -69,21 +70,19 @@ func planFor(wanted map[string]*wantedPolicy, l clusterState, failed map[string]
 	return out
 }
 
-// isReserved tells of a name that the controller itself needs. A ValidatingPolicy, of which
-// the native policy has the name, may have it by chance, or by intent.
-func isReserved(name string) bool {
-	return name == canaryName || strings.HasSuffix(name, standInSuffix)
-}
-
-// isForeign tells that somebody else made an object of a name that the policy needs.
-func (p *planner) isForeign(j *wantedPolicy) bool {
-	if isReserved(j.policy.GetName()) {
-		return true
+// foreign is why a policy cannot have the names that it needs: somebody else made an object of
+// one, or the controller itself needs it. A ValidatingPolicy, of which the native policy has
+// the name, may have such a one by chance, or by intent.
+func (p *planner) foreign(j *wantedPolicy) error {
+	if name := j.policy.GetName(); name == canaryName || strings.HasSuffix(name, standInSuffix) {
+		return errReserved
 	}
-	return slices.ContainsFunc(j.objects(), func(o client.Object) bool {
-		have := p.live.like(o)
-		return have != nil && !isOurs(have)
-	})
+	for _, o := range j.objects() {
+		if have := p.live.like(o); have != nil && !isOurs(have) {
+			return errForeign
+		}
+	}
+	return nil
 }
 
 // changes are the objects of a policy that are not there as wanted, the policy first.
@@ -92,12 +91,7 @@ func (p *planner) changes(j *wantedPolicy) []client.Object {
 }
 
 func contains(all, some map[string]string) bool {
-	for k, v := range some {
-		if got, ok := all[k]; !ok || got != v {
-			return false
-		}
-	}
-	return true
+	return labels.SelectorFromSet(some).Matches(labels.Set(all))
 }
 
 // mayChange tells that a policy may become what is wanted of it: others enforce each rule
@@ -141,10 +135,11 @@ func (p *planner) removals(out *handoverPlan) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.live.bindings)) {
 		have := p.live.bindings[name]
-		if !isOurs(have) || have.GetName() == canaryName || p.isWantedBinding(have) {
+		judge := boundTo(have)
+		isWanted := p.wanted[judge] != nil && slices.ContainsFunc(p.wanted[judge].bindings, func(b client.Object) bool { return b.GetName() == have.GetName() })
+		if isWanted || !isOurs(have) || have.GetName() == canaryName {
 			continue
 		}
-		judge := boundTo(have)
 		_, there := p.live.policies[judge]
 		if unwanted[judge] || !there || p.current[judge] && p.seen {
 			out.remove = append(out.remove, have)
@@ -164,11 +159,6 @@ func (p *planner) mayGo(have client.Object) bool {
 	return !slices.ContainsFunc(rulesOf(have), func(rule string) bool { return !p.settled(rule) })
 }
 
-func (p *planner) isWantedBinding(b client.Object) bool {
-	j := p.wanted[boundTo(b)]
-	return j != nil && slices.ContainsFunc(j.bindings, func(w client.Object) bool { return w.GetName() == b.GetName() })
-}
-
 // standInOf is the key of the stand-in of a policy.
 func standInOf(key string) string {
 	if name, ok := strings.CutPrefix(key, mutatingPrefix); ok {
@@ -179,28 +169,28 @@ func standInOf(key string) string {
 
 // standIns are copies of policies as they are, under other names.
 func standIns(names []string, l clusterState) []client.Object {
+	copyOf := func(o client.Object) client.Object {
+		out := emptyLike(o)
+		setContent(out, o)
+		out.SetName(shortName(o.GetName() + standInSuffix))
+		out.SetLabels(ownLabels(nil))
+		return out
+	}
 	var out []client.Object
 	for _, name := range names {
 		have, ok := l.policies[name]
 		if !ok {
 			continue
 		}
-		copied := emptyLike(have)
-		setContent(copied, have)
-		copied.SetName(shortName(have.GetName() + standInSuffix))
-		copied.SetLabels(ownLabels(nil))
+		copied := copyOf(have)
 		copied.SetAnnotations(maps.Clone(have.GetAnnotations()))
 		out = append(out, copied)
 		for _, b := range l.bindings {
-			if boundTo(b) != name || !isOurs(b) {
-				continue
+			if boundTo(b) == name && isOurs(b) {
+				bound := copyOf(b)
+				bind(bound, copied.GetName())
+				out = append(out, bound)
 			}
-			bound := emptyLike(b)
-			setContent(bound, b)
-			bound.SetName(shortName(b.GetName() + standInSuffix))
-			bound.SetLabels(ownLabels(nil))
-			bind(bound, copied.GetName())
-			out = append(out, bound)
 		}
 	}
 	return out

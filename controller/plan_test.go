@@ -201,7 +201,7 @@ func TestForeignObjects(t *testing.T) {
 	theirs := judgeOf("x", 1, "p/a")
 	m.live.policies["x"] = theirs.policy // nobody has applied it
 	p := m.plan(wantedOf(judgeOf("x", 2, "p/a"), judgeOf("y", 1, "p/b")))
-	if !p.foreign["x"] || len(p.foreign) > 1 {
+	if p.foreign["x"] == nil || len(p.foreign) > 1 {
 		t.Errorf("foreign are %v", slices.Collect(maps.Keys(p.foreign)))
 	}
 	for _, o := range slices.Concat(p.write, p.remove) {

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -38,19 +39,19 @@ type reconciler struct {
 	types      *clusterTypes
 	compiler   *compiler
 	statuses   *statusWriter
-	reports    *reports
+	scanner    *scan.Scanner // nil where nobody asks for reports
 	metrics    *metrics
-	step       func(Step)
 	now        func() time.Time
 	debouncer  *debouncer // asks for another pass
-	begun      *atomic.Bool
-	webhookErr *atomic.Pointer[error] // why the webhook answers nobody
+	begun      atomic.Bool
+	webhookErr atomic.Pointer[error] // why the webhook answers nobody
 
 	// What is known of the cluster while this replica leads.
 	handover     *handover
 	params       *paramSync
 	webhooks     *webhooks
 	canary       *canary
+	scanned      []*compile.Rule   // what the scanner has
 	logged       map[string]string // what the last pass could not do
 	late         lateBackoff
 	delayedSince time.Time // since when statuses are postponed; zero where they are not
@@ -84,7 +85,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r.step(StepCompile)
+	r.options.Step(StepCompile)
 	before, err := readState(ctx, r.handover.client, r.mutations)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -95,7 +96,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, err
 	}
 	r.metrics.compile.Observe(r.now().Sub(begun).Seconds())
-	r.reports.scan(in, compiled.result, schemas)
+	r.scan(in, compiled.result, schemas)
 	compiled, params, err := r.resolve(ctx, compiled, before.configMaps(nil))
 	if err != nil {
 		return reconcile.Result{}, err
@@ -110,20 +111,18 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	if r.delaysStatuses(ctx) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
-	r.step(StepStatus)
-	out.sourceResult = sourceResult{
-		scans: r.reports.scanner != nil, ignored: in.ignored, unheard: r.unheard(),
-		served: &served{schemas: schemas, ask: func() ([]*metav1.APIResourceList, error) {
-			_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
-			return lists, err
-		}},
-	}
+	r.options.Step(StepStatus)
+	out.there, out.scans, out.ignored, out.unheard = out.live.parts(), r.scanner != nil, in.ignored, r.unheard()
+	out.served = &served{schemas: schemas, ask: sync.OnceValues(func() ([]*metav1.APIResourceList, error) {
+		_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
+		return lists, err
+	})}
 	statuses, unwritten, err := r.statuses.write(ctx, in.sources, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r.metrics.passed(r.now().Sub(begun), in, out, statuses)
-	r.metrics.unheard.Set(float64(len(r.outages.lasting())))
+	r.metrics.unheard.Set(float64(r.outages.lasting()))
 	late := out.served.late
 	for kind := range out.unknown {
 		late = append(late, "params "+kind.apiVersion+"/"+kind.kind)
@@ -136,7 +135,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 
 // read is step 1.
 func (r *reconciler) read(ctx context.Context) (in policyList, schemas *schema.Set, waiting bool, err error) {
-	r.step(StepRead)
+	r.options.Step(StepRead)
 	defined, state, err := r.watcher.definitions(ctx)
 	if err != nil {
 		return in, nil, false, err
@@ -172,8 +171,8 @@ func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, c.rules, func(_ RemainingPolicy, r *compile.Rule) bool { return isLeft(r) }), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
 	}
-	wanted := wantedPolicies(c.all(), params.waiting.objects)
-	r.step(StepWiden)
+	wanted := wantedPolicies(c.all())
+	r.options.Step(StepWiden)
 	if r.webhooks.was == nil && r.handover.isDone(ctx, wanted) {
 		r.webhooks.was = map[string]map[string]bool{} // a webhook has nothing to do with what is in force natively
 	}
@@ -185,30 +184,29 @@ func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult
 	if err != nil {
 		log.FromContext(ctx).Error(err, "native policies")
 	}
-	seen := r.canary.result(ctx, done.live)
+	out = &passResult{compileResult: c, paramResult: params, handoverResult: done, unknown: r.canary.seeParams(ctx, done.live)}
+	out.judges, out.servers, out.parts = r.canary.judges(done.live), r.canary.servers, r.canary.parts
 	again = done.pending || done.seen != nil || len(done.failed) > 0
 	if !again { // all native policies are seen as they are wanted
 		if err := r.params.clean(ctx, params.refs, done.live.configMaps(wanted), params.found); err != nil {
-			params.params = err
+			out.params = err
 		}
 		if fallback == nil {
 			onTheWay = r.webhooks.onTheWay(remaining, r.now().Sub(r.canary.since))
 		}
 		if fallback == nil && onTheWay == 0 {
-			r.step(StepNarrow)
+			r.options.Step(StepNarrow)
 			fallback = r.webhooks.narrow(ctx, remaining)
 		}
 	}
-	r.logFailures(ctx, fallback, params.params, done.failed)
-	if fallback == nil && !remaining.Empty() && r.webhooks.absent() {
+	r.logFailures(ctx, fallback, out.params, done.failed)
+	if fallback == nil && len(remaining.Policies) > 0 && r.webhooks.absent() {
 		fallback = errNoFallback // which another pass would not change
 	} else {
-		again = again || fallback != nil || params.params != nil
+		again = again || fallback != nil || out.params != nil
 	}
-	return &passResult{
-		compileResult: c, paramResult: params, handoverResult: done, canaryResult: seen,
-		webhookResult: webhookResult{fallback, r.webhooks.problems},
-	}, again, onTheWay, nil
+	out.fallback, out.problems = fallback, r.webhooks.problems
+	return out, again, onTheWay, nil
 }
 
 // logFailures logs what a pass could not do and no status need tell, as where the policy is
@@ -246,7 +244,7 @@ func (r *reconciler) resolve(ctx context.Context, c compileResult, before []conf
 	// Where a rule denies for want of params, namespaces may have none, or take theirs along
 	// when they go.
 	var all []namespace
-	denies := func(o wantedPolicy) bool { return len(o.configMaps()) > 0 && deniesWithoutParams(o) }
+	denies := func(o *wantedPolicy) bool { return len(o.configMaps()) > 0 && deniesWithoutParams(o) }
 	if !r.webhooks.absent() && slices.ContainsFunc(c.all(), denies) {
 		var err error
 		if all, err = r.watcher.namespaces(ctx); ctx.Err() != nil {
@@ -268,14 +266,11 @@ const longestSilence = 10 * time.Second
 // delaysStatuses tells that policies have changed during the pass, so that another follows at
 // once: the statuses wait for that, as what they would say is about to change.
 func (r *reconciler) delaysStatuses(ctx context.Context) bool {
-	if !r.policies.isOutdated(ctx) {
-		r.delayedSince = time.Time{}
-		return false
-	}
-	if r.delayedSince.IsZero() {
+	outdated := r.policies.isOutdated(ctx)
+	if outdated && r.delayedSince.IsZero() {
 		r.delayedSince = r.now()
 	}
-	if r.now().Sub(r.delayedSince) < longestSilence {
+	if outdated && r.now().Sub(r.delayedSince) < longestSilence {
 		return true
 	}
 	r.delayedSince = time.Time{}
@@ -289,7 +284,7 @@ func (r *reconciler) next(in policyList, again bool, late, onTheWay time.Duratio
 	if !in.next.IsZero() {
 		wait = max(time.Second, in.next.Sub(r.now()))
 	}
-	if r.outages.any() && (wait == 0 || wait > outageLasts) { // nobody tells that one is over
+	if len(r.outages.current()) > 0 && (wait == 0 || wait > outageLasts) { // nobody tells that one is over
 		wait = outageLasts
 	}
 	if again {

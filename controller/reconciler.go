@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -16,13 +15,14 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap/apiserver"
 )
@@ -56,18 +56,23 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	}
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
-	statuses := &statusWriter{writer: w, client: c, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
+	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
 	p := &reconciler{
-		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now, step: options.Step,
-		watcher:    newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, outages),
-		policies:   &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
-		types:      &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
-		compiler:   &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
-		debouncer:  debouncer,
-		outages:    outages,
-		begun:      &atomic.Bool{},
-		webhookErr: &atomic.Pointer[error]{},
-		reports:    &reports{exclude: options.ExcludeNamespaces},
+		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now,
+		watcher:   newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, outages),
+		policies:  &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
+		types:     &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
+		compiler:  &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},
+		debouncer: debouncer,
+		outages:   outages,
+	}
+	if options.Reports != "" {
+		p.scanner, err = scan.New(config, scan.Options{
+			Report: report.ObjectOptions{Group: options.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
+		}, m.GetLogger().WithName("scan"))
+		if err != nil {
+			return nil, err
+		}
 	}
 	p.forget()
 	return p, nil
@@ -83,14 +88,13 @@ func (r *reconciler) forget() {
 		r.params.watch(nil)
 	}
 	r.canary = &canary{writer: w, options: r.options, config: r.config, now: r.now, patience: canaryPatience}
-	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.step, drift: r.metrics.drift.Inc, applied: map[string]string{}}
+	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.options.Step, drift: r.metrics.drift.Inc, applied: map[string]string{}}
 	r.params = newParamSync(r.kube, w, r.debouncer.trigger)
 	r.webhooks = &webhooks{
 		fallback: r.options.Fallback, client: w.client, writer: w, answering: r.answering,
-		owner:   owner{direct: w.direct, name: r.options.WebhookOwner},
-		reached: r.canary.reached,
+		owner: r.options.WebhookOwner, reached: r.canary.reached,
 	}
-	r.reports.last, r.logged, r.delayedSince = nil, nil, time.Time{}
+	r.scanned, r.logged, r.delayedSince = nil, nil, time.Time{}
 	r.metrics.forget()
 }
 
@@ -144,11 +148,7 @@ func (r *reconciler) listen(ctx context.Context) error {
 		kinds = append(kinds, &mutatingPolicy{}, &mutatingBinding{})
 	}
 	for _, o := range kinds {
-		informer, err := r.watcher.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
-		if err != nil {
-			return err
-		}
-		if err := r.watcher.listen(informer); err != nil {
+		if _, err := r.watcher.inform(ctx, o); err != nil {
 			return err
 		}
 	}

@@ -306,12 +306,10 @@ func pack(text []byte) []byte {
 // textOf is the text of a last good version; nil where it was not kept.
 func textOf(l *v1alpha1.LastGood) ([]byte, error) {
 	switch {
-	case l == nil:
+	case l == nil, l.Policy == "" && len(l.Packed) == 0:
 		return nil, nil
 	case l.Policy != "":
 		return []byte(l.Policy), nil
-	case len(l.Packed) == 0:
-		return nil, nil
 	}
 	r, err := gzip.NewReader(bytes.NewReader(l.Packed))
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,7 +69,7 @@ func TestReadyOnceItJudges(t *testing.T) {
 // A webhook that may not read what its rules need answers nobody, so it is not ready, also
 // where the native policies are in force; once it has answered it is.
 func TestNotReadyWithoutRights(t *testing.T) {
-	p := &reconciler{begun: &atomic.Bool{}, webhookErr: &atomic.Pointer[error]{}}
+	p := &reconciler{}
 	w := &webhooks{fallback: refusing{}, client: broken{}, answering: p.answering}
 	if err := w.serve(t.Context(), Remaining{}); !errors.Is(err, errBroken) {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,29 +23,23 @@ type passResult struct {
 	compileResult
 	paramResult
 	handoverResult
-	canaryResult
-	webhookResult
-	sourceResult
 
-	// What statuses have asked for so far: the parts of the objects of the compilation, of
-	// those that are live, and the warnings about these.
-	wanted   map[int]parts
-	there    map[string]parts
-	warnings map[string]typeChecks
-}
+	// What API servers were seen to judge by.
+	judges  map[string]bool     // objects as they are, by kind and name
+	servers int                 // how many API servers they are
+	parts   map[string]parts    // of rules, whatever else is in the objects
+	unknown map[paramKind]error // the kinds of params that some API server does not know, and why
 
-// A webhookResult is what became of the rules that remain.
-type webhookResult struct {
-	fallback error // why the webhook does not serve them; nil where it does
+	fallback error // why the webhook does not serve what remains; nil where it does
 	problems []FallbackProblem
-}
 
-// A sourceResult is what is known of policies and of the cluster's kinds besides.
-type sourceResult struct {
 	scans   bool // objects that are there are scanned for reports
 	served  *served
 	ignored []*exception                  // exceptions that do not count
 	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
+
+	there    map[string]parts      // those of the objects that are live
+	warnings map[string]typeChecks // about them, as far as statuses have asked
 }
 
 // typeChecks are the warnings of one object.
@@ -59,14 +54,11 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 	out := v1alpha1.PolicyTranslationStatus{ObservedGeneration: s.generation, Mode: s.mode}
 	m := &conditionSet{generation: s.generation}
 	if s.mode == v1alpha1.ModeOff {
-		m.yes(v1alpha1.ConditionReady, "Off", "kvap leaves the policy alone")
+		m.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Off", "kvap leaves the policy alone")
 		out.Conditions = m.conditions
 		return out
 	}
 	rules := o.rules[s.policy]
-	if s.policy == nil {
-		rules = nil
-	}
 	var actions []string
 	for _, r := range rules {
 		row := o.row(s, r)
@@ -121,18 +113,14 @@ func (o *passResult) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {
 		row.Codes = append(row.Codes, c.String())
 	}
 	var actions []string
-	for _, i := range r.Objects {
-		object := o.result.Objects[i]
-		row.Objects = append(row.Objects, object.Policy.Name)
-		for _, b := range object.Bindings {
-			for _, a := range b.Spec.ValidationActions {
+	for _, object := range o.of(r) {
+		row.Objects = append(row.Objects, object.policy.GetName())
+		for _, b := range object.bindings {
+			for _, a := range field[[]admissionregistrationv1.ValidationAction](b, "ValidationActions") {
 				actions = append(actions, string(a))
 			}
 		}
-		row.Warnings = append(row.Warnings, o.warningsOf(object.Policy.Name, r)...)
-	}
-	for _, i := range r.Mutating {
-		row.Objects = append(row.Objects, o.result.Mutating[i].Policy.Name)
+		row.Warnings = append(row.Warnings, o.warningsOf(keyOf(object.policy), r)...)
 	}
 	if r.Target == translate.Webhook && row.Type == "validate" && s.mode == v1alpha1.ModeEnforce {
 		actions = append(actions, webhookAction(r))
@@ -173,49 +161,45 @@ func (o *passResult) warningsOf(object string, r *compile.Rule) []v1alpha1.RuleW
 }
 
 func (o *passResult) compiled(m *conditionSet, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus) {
-	errors := errorsOf(s.found)
+	errors, unheard := errorsOf(s.found), o.unheard[apischema.GroupKind{Group: s.ref.Group, Kind: s.ref.Kind}]
 	unsupported := slices.DeleteFunc(slices.Clone(rules), func(r *compile.Rule) bool {
 		return r.Target != translate.Unsupported || o.scanned(r)
 	})
 	switch {
 	case s.uninstalled && s.policy == nil:
-		m.no(v1alpha1.ConditionCompiled, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; no copy was kept, so nothing of it is enforced any more: "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; no copy was kept, so nothing of it is enforced any more: "+
 			"apply it as a policy of kvap.dev", s.ref.Kind, s.ref.Group)
 	case s.uninstalled:
-		m.no(v1alpha1.ConditionCompiled, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; nobody has said that it is not wanted, so what was read last "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, reasonUninstalled, "the definition of %s in %s was removed, and the policy with it; nobody has said that it is not wanted, so what was read last "+
 			"stays in force: make it a policy of kvap.dev (kvap migrate adopt), or delete this PolicyTranslation", s.ref.Kind, s.ref.Group)
 	case s.badMode != "":
-		m.no(v1alpha1.ConditionCompiled, "BadMode", "%s is %q; say one of %s. Until then the policy counts as %s",
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "BadMode", "%s is %q; say one of %s. Until then the policy counts as %s",
 			v1alpha1.ModeKey, s.badMode, strings.Join(Modes(), ", "), s.mode)
 	case s.lastOne:
-		m.no(v1alpha1.ConditionCompiled, "Invalid", "the last good version stays in force: %s", errors)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Invalid", "the last good version stays in force: %s", errors)
 	case s.policy == nil || s.policy.Invalid:
-		m.no(v1alpha1.ConditionCompiled, "Invalid", "the policy cannot be read: %s", errors)
-	case o.unheard[kindOf(s)] != nil:
-		m.unknown(v1alpha1.ConditionCompiled, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", o.unheard[kindOf(s)])
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Invalid", "the policy cannot be read: %s", errors)
+	case unheard != nil:
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionUnknown, reasonUnheard, "changes of policies of this kind are not heard; what was read last stays in force: %v", unheard)
 	case o.brokenOf(s) != "":
-		m.no(v1alpha1.ConditionCompiled, "NotCompiled", "an expression does not compile, so that its rule errs on every request that it matches: %s", o.brokenOf(s))
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "NotCompiled", "an expression does not compile, so that its rule errs on every request that it matches: %s", o.brokenOf(s))
 	case len(unsupported) > 0 && isForScans(unsupported[0]):
-		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s; start the controller with --reports", unsupported[0].Name(), unsupported[0].Reason)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Unsupported", "rule %s is judged nowhere: %s; start the controller with --reports", unsupported[0].Name(), unsupported[0].Reason)
 	case len(unsupported) > 0:
-		m.no(v1alpha1.ConditionCompiled, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionFalse, "Unsupported", "rule %s is judged nowhere: %s", unsupported[0].Name(), unsupported[0].Reason)
 	case dear(rows) != nil:
-		m.yes(v1alpha1.ConditionCompiled, reasonCostly, "every rule has a place where it is judged, but rule %s may cost up to %d%% of what an API server allows: "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionTrue, reasonCostly, "every rule has a place where it is judged, but rule %s may cost up to %d%% of what an API server allows: "+
 			"it refuses objects for which that is exceeded, or lets them pass under failurePolicy Ignore", dear(rows).Rule, dear(rows).CostPercent)
 	case !isKept(s.lastGood()):
-		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged. The policy is too large to keep a copy: "+
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionTrue, "Compiled", "every rule has a place where it is judged. The policy is too large to keep a copy: "+
 			"if it breaks, this version stays in force until the controller starts anew")
 	default:
-		m.yes(v1alpha1.ConditionCompiled, "Compiled", "every rule has a place where it is judged")
+		m.set(v1alpha1.ConditionCompiled, metav1.ConditionTrue, "Compiled", "every rule has a place where it is judged")
 	}
 }
 
 // reasonUnheard is the reason of Compiled where API servers refuse to tell of policies.
 const reasonUnheard = "NotWatched"
-
-func kindOf(s *policySource) apischema.GroupKind {
-	return apischema.GroupKind{Group: s.ref.Group, Kind: s.ref.Kind}
-}
 
 func errorsOf(found diag.List) string {
 	var out []string
@@ -232,17 +216,14 @@ func errorsOf(found diag.List) string {
 }
 
 func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
-	if o.there == nil {
-		o.there = o.live.parts()
-	}
 	late := false
 	for _, r := range rules {
-		for i, object := range o.of(r) {
+		for _, object := range o.of(r) {
 			name := keyOf(object.policy)
 			switch err := o.failed[name]; {
-			case err == nil && !o.late[name], o.judgedBy(o.there, r, i): // what is to be written is about others
+			case err == nil && !o.late[name], object.judgedBy(o.there, r): // what is to be written is about others
 			case err != nil:
-				m.no(v1alpha1.ConditionSynced, reasonOf(err), "%v", err)
+				m.set(v1alpha1.ConditionSynced, metav1.ConditionFalse, reasonOf(err), "%v", err)
 				return
 			default:
 				late = true
@@ -250,10 +231,10 @@ func (o *passResult) synced(m *conditionSet, rules []*compile.Rule) {
 		}
 	}
 	if late {
-		m.unknown(v1alpha1.ConditionSynced, "Pending", "objects are still to be written")
+		m.set(v1alpha1.ConditionSynced, metav1.ConditionUnknown, "Pending", "objects are still to be written")
 		return
 	}
-	m.yes(v1alpha1.ConditionSynced, "Synced", "the API server has the objects of all native rules")
+	m.set(v1alpha1.ConditionSynced, metav1.ConditionTrue, "Synced", "the API server has the objects of all native rules")
 }
 
 // objectsOf are the keys of what rules are judged by.
@@ -274,7 +255,7 @@ func (o *passResult) typeChecked(m *conditionSet, rules []*compile.Rule, rows []
 	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionTypeChecked)
 	if name := o.unchecked(rules); name != "" {
 		if said == nil || said.ObservedGeneration != m.generation || before.Mode == v1alpha1.ModeOff {
-			m.unknown(v1alpha1.ConditionTypeChecked, "Pending", "the API server has not yet checked %s", name)
+			m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionUnknown, "Pending", "the API server has not yet checked %s", name)
 			return
 		}
 		m.set(said.Type, said.Status, said.Reason, "%s", said.Message)
@@ -290,12 +271,12 @@ func (o *passResult) typeChecked(m *conditionSet, rules []*compile.Rule, rows []
 	for _, row := range rows {
 		for _, w := range row.Warnings {
 			if !w.Known {
-				m.no(v1alpha1.ConditionTypeChecked, "Warning", "rule %s, %s: %s", w.Rule, w.Path, w.Warning)
+				m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionFalse, "Warning", "rule %s, %s: %s", w.Rule, w.Path, w.Warning)
 				return
 			}
 		}
 	}
-	m.yes(v1alpha1.ConditionTypeChecked, "Checked", "the expressions fit the types that they are about, as far as these are known")
+	m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionTrue, "Checked", "the expressions fit the types that they are about, as far as these are known")
 }
 
 // unchecked is an object that the API server has not yet checked, if there is one.
@@ -311,14 +292,14 @@ func (o *passResult) unchecked(rules []*compile.Rule) string {
 func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 	resolved := "what the rules read is there"
 	for _, r := range rules {
-		ref, waits := o.waiting.rules[r]
+		ref, waits := o.waiting[r]
 		switch {
 		case waits && o.unwritten[ref] != nil:
-			m.no(v1alpha1.ConditionParamsResolved, reasonOf(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
+			m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, reasonOf(o.unwritten[ref]), "the params of rule %s, which reads the ConfigMap %s/%s, cannot be made; until they are, "+
 				"the webhook judges by the rule: %v", r.Name(), ref.namespace, ref.name, o.unwritten[ref])
 			return
 		case waits && slices.Contains(o.missing, ref):
-			m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
+			m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, the webhook judges by the rule: "+
 				"a request that the rule matches is refused where it comes to read it, or admitted under failurePolicy Ignore", r.Name(), ref.namespace, ref.name)
 			return
 		case waits: // who asks for an object where there is none is told by the rule
@@ -331,18 +312,18 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 					if deniesWithoutParams(object) {
 						meanwhile = "every request for the kinds that the rule is about is denied"
 					}
-					m.no(v1alpha1.ConditionParamsResolved, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
+					m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, "Missing", "rule %s reads the ConfigMap %s/%s, which does not exist; until it does, %s",
 						r.Name(), ref.namespace, ref.name, meanwhile)
 					return
 				}
 				if o.params != nil {
-					m.unknown(v1alpha1.ConditionParamsResolved, reasonOf(o.params), "%v", o.params)
+					m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionUnknown, reasonOf(o.params), "%v", o.params)
 					return
 				}
 			}
 		}
 	}
-	m.yes(v1alpha1.ConditionParamsResolved, "Resolved", "%s", resolved)
+	m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionTrue, "Resolved", "%s", resolved)
 }
 
 // reasonNotSeen is the reason of Enforced where an API server was not seen to judge by
@@ -352,15 +333,15 @@ const reasonNotSeen = "NotSeen"
 func (o *passResult) enforced(m *conditionSet, s *policySource, rules []*compile.Rule) {
 	switch {
 	case len(o.objectsOf(rules)) == 0:
-		m.yes(v1alpha1.ConditionEnforced, "NotNeeded", "no rule is judged by the API server")
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionTrue, "NotNeeded", "no rule is judged by the API server")
 	case o.unknownTo(rules) != nil:
-		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.unknownTo(rules))
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionUnknown, reasonNotSeen, "%v", o.unknownTo(rules))
 	case o.seen != nil && !o.isSeen(rules):
-		m.unknown(v1alpha1.ConditionEnforced, reasonNotSeen, "%v", o.seen)
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionUnknown, reasonNotSeen, "%v", o.seen)
 	case s.mode == v1alpha1.ModeShadow:
-		m.yes(v1alpha1.ConditionEnforced, "Shadow", "API servers seen to judge by the native rules, with the action Audit: %d", o.servers)
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionTrue, "Shadow", "API servers seen to judge by the native rules, with the action Audit: %d", o.servers)
 	default:
-		m.yes(v1alpha1.ConditionEnforced, "Seen", "API servers seen to judge by the native rules: %d", o.servers)
+		m.set(v1alpha1.ConditionEnforced, metav1.ConditionTrue, "Seen", "API servers seen to judge by the native rules: %d", o.servers)
 	}
 }
 
@@ -381,9 +362,9 @@ func (o *passResult) unknownTo(rules []*compile.Rule) error {
 // are judged by in them, whatever has changed elsewhere.
 func (o *passResult) isSeen(rules []*compile.Rule) bool {
 	for _, r := range rules {
-		for i, object := range o.of(r) {
+		for _, object := range o.of(r) {
 			unseen := slices.ContainsFunc(object.objects(), func(one client.Object) bool { return !o.judges[writtenKey(one)] })
-			if unseen && !o.judgedBy(o.parts, r, i) {
+			if unseen && !object.judgedBy(o.parts, r) {
 				return false
 			}
 		}
@@ -392,13 +373,8 @@ func (o *passResult) isSeen(rules []*compile.Rule) bool {
 }
 
 func joined(actions []string) string {
-	var out []string
-	for _, a := range []string{"Deny", "Warn", "Audit"} {
-		if slices.Contains(actions, a) {
-			out = append(out, a)
-		}
-	}
-	return strings.Join(out, ",")
+	known := []string{"Deny", "Warn", "Audit"}
+	return strings.Join(slices.DeleteFunc(known, func(a string) bool { return !slices.Contains(actions, a) }), ",")
 }
 
 // statusText is what of a status differs where there is something to write: all but times.

@@ -74,7 +74,7 @@ func TestStatusOfScansOnly(t *testing.T) {
 		Reason: "admission: false", Codes: []diag.Code{diag.BackgroundOnly},
 	}
 	for _, scans := range []bool{false, true} {
-		o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, sourceResult: sourceResult{scans: scans}}
+		o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, scans: scans}
 		got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 		ready := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionReady)
 		if (ready.Status == metav1.ConditionTrue) != scans || (got.Unsupported == 0) != scans || !scans && !strings.Contains(ready.Message, "--reports") {
@@ -82,7 +82,7 @@ func TestStatusOfScansOnly(t *testing.T) {
 		}
 	}
 	p.Background = false // off for scans as well
-	o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, sourceResult: sourceResult{scans: true}}
+	o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, scans: true}
 	if got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{}); got.Unsupported != 1 {
 		t.Errorf("off for scans too: %d unsupported", got.Unsupported)
 	}
@@ -95,11 +95,11 @@ func TestStatusOfLeftOut(t *testing.T) {
 		compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{
 			p: {{Policy: p, Source: &policy.Rule{Name: "r", Validate: &policy.Validate{}}, Target: translate.Webhook}},
 		}},
-		webhookResult: webhookResult{problems: []FallbackProblem{
+		problems: []FallbackProblem{
 			{Source: v1alpha1.PolicyReference{Name: "left"}, Message: "it could lock the cluster up", LeftOut: true},
 			{Source: v1alpha1.PolicyReference{Name: "risky"}, Message: "no node can join"},
 			{Source: v1alpha1.PolicyReference{Name: "poor"}, Message: "may not create", Forbidden: true},
-		}},
+		},
 	}
 	for name, want := range map[string]metav1.Condition{
 		"left":  {Status: metav1.ConditionFalse, Reason: "LeftOut", Message: "it could lock the cluster up"},
@@ -122,7 +122,7 @@ func TestStatusOfBroken(t *testing.T) {
 	broken, fine := v1alpha1.PolicyReference{Name: "broken"}, v1alpha1.PolicyReference{Name: "fine"}
 	o := &passResult{
 		compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {{Policy: p, Target: translate.Webhook}}}},
-		webhookResult: webhookResult{problems: []FallbackProblem{{Source: broken, Message: "variable x: undeclared reference", Broken: true}}},
+		problems:      []FallbackProblem{{Source: broken, Message: "variable x: undeclared reference", Broken: true}},
 	}
 	for _, mode := range []string{v1alpha1.ModeEnforce, v1alpha1.ModeShadow} {
 		for ref, want := range map[v1alpha1.PolicyReference]string{broken: "NotCompiled", fine: "Compiled"} {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,6 @@ import (
 // A statusWriter writes the PolicyTranslations.
 type statusWriter struct {
 	writer *writer
-	client client.Client
 	direct client.Reader
 	events func(ref v1alpha1.PolicyReference, warning bool, reason, note string)
 	now    func() metav1.Time
@@ -35,7 +35,7 @@ type statusWriter struct {
 // tried again.
 func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *passResult) (statuses []v1alpha1.PolicyTranslationStatus, again bool, err error) {
 	var list v1alpha1.PolicyTranslationList
-	if err := s.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.writer.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, err
 	}
 	there := map[string]*v1alpha1.PolicyTranslation{}
@@ -46,15 +46,22 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	before := map[string]*v1alpha1.PolicyTranslation{}
 	for _, source := range sources {
 		name := TranslationName(source.ref)
-		have := there[name]
+		have := cmp.Or(there[name], &v1alpha1.PolicyTranslation{})
 		delete(there, name)
 		var last v1alpha1.PolicyTranslationStatus
-		if have != nil && have.Spec.Source == source.ref {
+		if have.Spec.Source == source.ref {
 			last = have.Status
 		}
-		want := s.wanted(name, source, out.statusOf(source, last), have)
+		want := &v1alpha1.PolicyTranslation{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "PolicyTranslation"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)},
+			Spec:       v1alpha1.PolicyTranslationSpec{Source: source.ref},
+			Status:     out.statusOf(source, last),
+		}
+		want.Status.Shadow = keptShadow(source, have)
+		want.Status.Conditions = withTimes(s.now(), have.Status.Conditions, want.Status.Conditions)
 		statuses = append(statuses, want.Status)
-		if have != nil && have.Spec == want.Spec && statusText(have.Status) == statusText(want.Status) {
+		if have.Spec == want.Spec && statusText(have.Status) == statusText(want.Status) {
 			continue
 		}
 		before[name] = have
@@ -68,29 +75,11 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	failed := each(changed, func(o client.Object) error {
 		return s.writeOne(ctx, before[o.GetName()], o.(*v1alpha1.PolicyTranslation))
 	})
-	for name, err := range each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }) {
-		failed[name] = err
-	}
+	maps.Copy(failed, each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }))
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		log.FromContext(ctx).Error(failed[name], "the status cannot be written")
 	}
 	return statuses, len(failed) > 0, nil
-}
-
-func (s *statusWriter) wanted(name string, source *policySource, status v1alpha1.PolicyTranslationStatus, have *v1alpha1.PolicyTranslation) *v1alpha1.PolicyTranslation {
-	t := &v1alpha1.PolicyTranslation{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "PolicyTranslation"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)},
-		Spec:       v1alpha1.PolicyTranslationSpec{Source: source.ref},
-		Status:     status,
-	}
-	var old []metav1.Condition
-	if have != nil {
-		old = have.Status.Conditions
-		t.Status.Shadow = keptShadow(source, have)
-	}
-	t.Status.Conditions = withTimes(s.now(), old, t.Status.Conditions)
-	return t
 }
 
 // maxShadow is of how many processes it is kept what they said in shadow.
@@ -119,42 +108,30 @@ func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation) []v1alph
 // or has ceased to be.
 func (s *statusWriter) writeOne(ctx context.Context, have, want *v1alpha1.PolicyTranslation) error {
 	status := want.Status
-	if have == nil || have.Spec != want.Spec {
+	if have.Spec != want.Spec {
 		want.Status = v1alpha1.PolicyTranslationStatus{}
 		if err := s.writer.patch(ctx, want, client.FieldOwner(Manager), client.ForceOwnership); err != nil {
 			return err
 		}
 	}
-	data, err := json.Marshal(map[string]any{"status": nullsFor(have, status)})
-	if err != nil {
-		return err
-	}
+	patch := client.RawPatch(types.MergePatchType, []byte(asJSON(map[string]any{"status": nullsFor(have.Status, status)})))
 	s.writer.tell("status")
-	if err := s.client.Status().Patch(ctx, want, client.RawPatch(types.MergePatchType, data), client.FieldOwner(Manager)); err != nil {
+	if err := s.writer.client.Status().Patch(ctx, want, patch, client.FieldOwner(Manager)); err != nil {
 		return err
 	}
-	s.sendEvents(have, want.Spec.Source, status)
-	s.sendIgnored(have, want.Spec.Source, status.IgnoredExceptions)
-	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonCostly)
-	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUnheard)
-	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionCompiled, reasonUninstalled)
-	s.sendReason(have, want.Spec.Source, status, v1alpha1.ConditionEnforced, reasonNotSeen)
+	s.sendEvents(want.Spec.Source, have.Status, status)
 	return nil
 }
 
 // nullsFor is a status as a merge patch, in which a field that was there and is
 // empty now is null.
-func nullsFor(have *v1alpha1.PolicyTranslation, status v1alpha1.PolicyTranslationStatus) map[string]any {
-	out := map[string]any{}
-	if have != nil {
-		for key := range fieldsOf(have.Status) {
-			out[key] = nil
-		}
+func nullsFor(before, status v1alpha1.PolicyTranslationStatus) map[string]any {
+	out := fieldsOf(before)
+	for key := range out {
+		out[key] = nil
 	}
-	for key, value := range fieldsOf(status) {
-		out[key] = value
-	}
-	if have != nil && equality.Semantic.DeepEqual(have.Status.Shadow, status.Shadow) {
+	maps.Copy(out, fieldsOf(status))
+	if equality.Semantic.DeepEqual(before.Shadow, status.Shadow) {
 		delete(out, "shadow") // who writes it may have written it anew meanwhile
 	}
 	if good, ok := out["lastGood"].(map[string]any); ok { // one form of the text takes the place of the other
@@ -175,36 +152,29 @@ func fieldsOf(v any) map[string]any {
 	return out
 }
 
-// sendEvents makes an event of a transition.
-func (s *statusWriter) sendEvents(have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus) {
-	ready := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
-	if ready == nil {
-		return
+// sendEvents makes events of what has changed: of whether the policy is ready, of exceptions
+// that name it and do not count, and of conditions that have come to have a reason, which is
+// no matter of whether it is ready, or not yet.
+func (s *statusWriter) sendEvents(ref v1alpha1.PolicyReference, before, now v1alpha1.PolicyTranslationStatus) {
+	was := func(condition string) metav1.Condition {
+		return *cmp.Or(meta.FindStatusCondition(before.Conditions, condition), &metav1.Condition{})
 	}
-	var old *metav1.Condition
-	if have != nil {
-		old = meta.FindStatusCondition(have.Status.Conditions, v1alpha1.ConditionReady)
+	ready, old := meta.FindStatusCondition(now.Conditions, v1alpha1.ConditionReady), was(v1alpha1.ConditionReady)
+	if ready != nil && ready.Status != metav1.ConditionUnknown && (old.Status != ready.Status || old.Reason != ready.Reason) {
+		s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
 	}
-	if old != nil && old.Status == ready.Status && old.Reason == ready.Reason || ready.Status == metav1.ConditionUnknown {
-		return
-	}
-	s.events(ref, ready.Status == metav1.ConditionFalse, ready.Reason, ready.Message)
-}
-
-// sendReason makes an event of a condition that has come to have a reason, which is no
-// matter of whether the policy is ready, or not yet.
-func (s *statusWriter) sendReason(
-	have *v1alpha1.PolicyTranslation, ref v1alpha1.PolicyReference, status v1alpha1.PolicyTranslationStatus, condition, reason string,
-) {
-	having := func(conditions []metav1.Condition) *metav1.Condition {
-		if c := meta.FindStatusCondition(conditions, condition); c != nil && c.Reason == reason {
-			return c
+	for _, e := range now.IgnoredExceptions {
+		if !slices.Contains(before.IgnoredExceptions, e) {
+			s.events(ref, true, "ExceptionIgnored", fmt.Sprintf("the PolicyException %s/%s does not count: %s", e.Namespace, e.Name, e.Reason))
 		}
-		return nil
 	}
-	now := having(status.Conditions)
-	if now != nil && (have == nil || having(have.Status.Conditions) == nil) {
-		s.events(ref, true, now.Reason, now.Message)
+	told := map[string][]string{
+		v1alpha1.ConditionCompiled: {reasonCostly, reasonUnheard, reasonUninstalled}, v1alpha1.ConditionEnforced: {reasonNotSeen},
+	}
+	for _, c := range now.Conditions {
+		if slices.Contains(told[c.Type], c.Reason) && was(c.Type).Reason != c.Reason {
+			s.events(ref, true, c.Reason, c.Message)
+		}
 	}
 }
 

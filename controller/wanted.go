@@ -23,10 +23,12 @@ type wantedPolicy struct {
 	bindings []client.Object
 	// rules are its rules, as policy/rule, with the names that Kyverno reports.
 	rules []string
+	waits bool  // for ConfigMaps that do not exist: it is not wanted meanwhile
+	parts parts // once somebody has asked for them
 }
 
 // objects are the policy and its bindings.
-func (o wantedPolicy) objects() []client.Object {
+func (o *wantedPolicy) objects() []client.Object {
 	return append([]client.Object{o.policy}, o.bindings...)
 }
 
@@ -42,8 +44,8 @@ func (r configMapRef) key() types.NamespacedName {
 }
 
 // wantedPolicyOf is a native policy as it is compiled, with the controller's label.
-func wantedPolicyOf[P, B client.Object](p P, bindings []B, members []vap.Member) wantedPolicy {
-	out := wantedPolicy{policy: withOwnLabel(p)}
+func wantedPolicyOf[P, B client.Object](p P, bindings []B, members []vap.Member) *wantedPolicy {
+	out := &wantedPolicy{policy: withOwnLabel(p)}
 	for _, b := range bindings {
 		out.bindings = append(out.bindings, withOwnLabel(b))
 	}
@@ -54,11 +56,11 @@ func wantedPolicyOf[P, B client.Object](p P, bindings []B, members []vap.Member)
 }
 
 // wantedPolicies are the native policies of a compilation by key, but for those that wait.
-func wantedPolicies(natives []wantedPolicy, waiting map[int]bool) map[string]*wantedPolicy {
+func wantedPolicies(natives []*wantedPolicy) map[string]*wantedPolicy {
 	out := map[string]*wantedPolicy{}
-	for i := range natives {
-		if !waiting[i] {
-			out[keyOf(natives[i].policy)] = &natives[i]
+	for _, o := range natives {
+		if !o.waits {
+			out[keyOf(o.policy)] = o
 		}
 	}
 	return out
@@ -79,7 +81,7 @@ func ownLabels(labels map[string]string) map[string]string {
 }
 
 // configMapsOf are the ConfigMaps that native rules read by kvap's params.
-func configMapsOf(natives []wantedPolicy) []configMapRef {
+func configMapsOf(natives []*wantedPolicy) []configMapRef {
 	var out []configMapRef
 	for _, o := range natives {
 		for _, ref := range o.configMaps() {
@@ -91,7 +93,7 @@ func configMapsOf(natives []wantedPolicy) []configMapRef {
 	return out
 }
 
-func (o wantedPolicy) configMaps() []configMapRef {
+func (o *wantedPolicy) configMaps() []configMapRef {
 	var out []configMapRef
 	for _, b := range o.bindings {
 		if ref, ok := configMapOf(o.policy, b); ok {
@@ -103,7 +105,7 @@ func (o wantedPolicy) configMaps() []configMapRef {
 
 // configMapOf is the ConfigMap behind the params of a binding.
 func configMapOf(p, b client.Object) (configMapRef, bool) {
-	kind, ref := kindOfParams(p), paramRefOf(b)
+	kind, ref := field[*admissionregistrationv1.ParamKind](p, "ParamKind"), paramRefOf(b)
 	if kind == nil || kind.Kind != "Params" || kind.APIVersion != v1alpha1.GroupVersion().String() || ref == nil || ref.Name == "" {
 		return configMapRef{}, false
 	}
@@ -220,12 +222,21 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 			return c.Name == source.Guard
 		})
 	}
-	shared, named := asJSON(common)+asJSON(bound), namesOf(p.Spec.Variables)
+	shared := asJSON(common) + asJSON(bound)
+	// Variables are called by what they say: their names depend on what else is in an object.
+	// Each uses only those before it.
+	names := map[string]string{}
+	named := func(expression string) string {
+		return variableCall.ReplaceAllStringFunc(expression, func(call string) string { return cmp.Or(names[call], call) })
+	}
+	for _, v := range p.Spec.Variables {
+		names["variables."+v.Name] = "variables." + hashOf(named(v.Expression))
+	}
 	for _, m := range source.Members {
 		out[m.Policy+"/"+m.Rule] = shared
 	}
 	for i, v := range p.Spec.Validations {
-		v.Expression, v.MessageExpression = named.in(v.Expression), "" // which may list other rules, and decides nothing
+		v.Expression, v.MessageExpression = named(v.Expression), "" // which may list other rules, and decides nothing
 		for _, member := range source.Validations[i].Members() {
 			m := source.Members[member]
 			out[m.Policy+"/"+m.Rule] += asJSON(v)
@@ -237,25 +248,9 @@ func partsOf(o client.Object, bindings []client.Object) parts {
 	return out
 }
 
-// Variables are called by what they say: their names depend on what else is in an object.
-type variableNames map[string]string
-
 // variableCall is a variable where an expression uses it. A text that looks like it is
 // replaced too, which leaves what differs different.
 var variableCall = regexp.MustCompile(`\bvariables\.\w+`)
-
-// namesOf are the names of variables, each of which uses only those before it.
-func namesOf(variables []admissionregistrationv1.Variable) variableNames {
-	out := variableNames{}
-	for _, v := range variables {
-		out["variables."+v.Name] = "variables." + hashOf(out.in(v.Expression))
-	}
-	return out
-}
-
-func (n variableNames) in(expression string) string {
-	return variableCall.ReplaceAllStringFunc(expression, func(call string) string { return cmp.Or(n[call], call) })
-}
 
 // parts are those of the objects that the controller made, by the names of the objects.
 func (l clusterState) parts() map[string]parts {
@@ -278,34 +273,25 @@ func (l clusterState) parts() map[string]parts {
 func commonParts(a, b map[string]parts) map[string]parts {
 	out := map[string]parts{}
 	for name, some := range a {
-		for rule, text := range some {
-			if b[name][rule] == text {
-				if out[name] == nil {
-					out[name] = parts{}
-				}
-				out[name][rule] = text
-			}
+		same := maps.Clone(some)
+		maps.DeleteFunc(same, func(rule, text string) bool { return b[name][rule] != text })
+		if len(same) > 0 {
+			out[name] = same
 		}
 	}
 	return out
 }
 
-// judgedBy tells that a rule is in some parts as it is wanted in its object of an index.
-func (o *passResult) judgedBy(some map[string]parts, r *compile.Rule, index int) bool {
-	object := o.all()[index]
-	want, known := o.wanted[index]
-	if !known {
-		if o.wanted == nil {
-			o.wanted = map[int]parts{}
-		}
-		want = partsOf(object.policy, object.bindings)
-		o.wanted[index] = want
+// judgedBy tells that a rule is in some parts as it is wanted in this object.
+func (o *wantedPolicy) judgedBy(some map[string]parts, r *compile.Rule) bool {
+	if o.parts == nil {
+		o.parts = partsOf(o.policy, o.bindings)
 	}
 	found := false
 	for _, f := range r.Forms {
 		rule := r.PolicyName() + "/" + f.Name
-		if text, ok := want[rule]; ok {
-			if some[keyOf(object.policy)][rule] != text {
+		if text, ok := o.parts[rule]; ok {
+			if some[keyOf(o.policy)][rule] != text {
 				return false
 			}
 			found = true

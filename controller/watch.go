@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -32,7 +33,6 @@ type watcher struct {
 	changed   func() // there is something new
 	outages   *outages
 
-	mu      sync.Mutex
 	watched map[string]apischema.GroupVersionKind // by definition
 	missed  map[string]time.Time                  // definitions that were not served, and since when
 	absent  map[string]bool                       // definitions that were not there when this process looked
@@ -79,12 +79,15 @@ func (w *watcher) definitions(ctx context.Context) (names map[string]bool, state
 // update watches what is defined, and stops where that is no longer so. waiting
 // tells that a definition is not yet served.
 func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched map[string]apischema.GroupVersionKind, waiting bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, kind := range sourceKinds() {
-		if !defined[kind.definition()] {
-			if err := w.leave(ctx, kind.definition()); err != nil {
-				return nil, false, err
+		if name := kind.definition(); !defined[name] {
+			w.absent[name] = true
+			delete(w.later, name)
+			if gvk, on := w.watched[name]; on {
+				if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
+					return nil, false, err
+				}
+				delete(w.watched, name)
 			}
 			continue
 		}
@@ -95,21 +98,6 @@ func (w *watcher) update(ctx context.Context, defined map[string]bool) (watched 
 		waiting = waiting || late
 	}
 	return w.watched, waiting, nil
-}
-
-// leave stops watching a kind that is not defined.
-func (w *watcher) leave(ctx context.Context, name string) error {
-	w.absent[name] = true
-	delete(w.later, name)
-	gvk, on := w.watched[name]
-	if !on {
-		return nil
-	}
-	if err := w.cache.RemoveInformer(ctx, unstructuredOf(gvk)); err != nil {
-		return err
-	}
-	delete(w.watched, name)
-	return nil
 }
 
 // follow watches a kind that is defined, in the first of its versions that is served.
@@ -178,11 +166,7 @@ func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error 
 		if w.own[definition] {
 			continue
 		}
-		informer, err := w.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
-		if err != nil {
-			return err
-		}
-		if err := w.listen(informer); err != nil {
+		if _, err := w.inform(ctx, o); err != nil {
 			return err
 		}
 		w.own[definition] = true
@@ -219,11 +203,8 @@ func (w *watcher) start(ctx context.Context, gvk apischema.GroupVersionKind, pat
 	o := unstructuredOf(gvk)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	informer, err := w.cache.GetInformer(ctx, o, cache.BlockUntilSynced(false))
+	informer, err := w.inform(ctx, o)
 	if err != nil {
-		return err
-	}
-	if err := w.listen(informer); err != nil {
 		return err
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
@@ -235,9 +216,13 @@ func (w *watcher) start(ctx context.Context, gvk apischema.GroupVersionKind, pat
 	return nil
 }
 
-// listen has every change of what an informer knows lead to a pass.
-func (w *watcher) listen(informer cache.Informer) error {
-	_, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+// inform has every change of objects of a kind lead to a pass.
+func (w *watcher) inform(ctx context.Context, kind client.Object) (cache.Informer, error) {
+	informer, err := w.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { w.changed() },
 		UpdateFunc: func(before, after any) {
 			a, ok := before.(metav1.Object)
@@ -248,7 +233,7 @@ func (w *watcher) listen(informer cache.Informer) error {
 		},
 		DeleteFunc: func(any) { w.changed() },
 	})
-	return err
+	return informer, err
 }
 
 func unstructuredOf(gvk apischema.GroupVersionKind) *unstructured.Unstructured {
@@ -342,32 +327,22 @@ func (o *outages) of(kind apischema.GroupVersionKind) error {
 	return fmt.Errorf("since %s: %w", have.since.UTC().Format(time.RFC3339), have.err)
 }
 
-// any tells that there is an outage, be it for a moment.
-func (o *outages) any() bool { return len(o.current()) > 0 }
-
-// lasting are the kinds of which nothing is heard.
-func (o *outages) lasting() []string {
-	var out []string
-	for kind, have := range o.current() {
+// lasting is of how many kinds nothing is heard.
+func (o *outages) lasting() (n int) {
+	for _, have := range o.current() {
 		if have.lasts() {
-			out = append(out, kind)
+			n++
 		}
 	}
-	return out
+	return n
 }
 
+// current are the outages, be it for a moment.
 func (o *outages) current() map[string]outage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	out := map[string]outage{}
-	for kind, have := range o.seen {
-		if o.now().Sub(have.last) > outageEnds {
-			delete(o.seen, kind)
-			continue
-		}
-		out[kind] = have
-	}
-	return out
+	maps.DeleteFunc(o.seen, func(_ string, have outage) bool { return o.now().Sub(have.last) > outageEnds })
+	return maps.Clone(o.seen)
 }
 
 // longestRetry is how long a pass waits at most for what API servers may know any moment.

@@ -32,8 +32,10 @@ type webhooks struct {
 	// takes it for granted.
 	reached func(ctx context.Context, name string) error
 
-	// owner is what the configurations end with.
-	owner owner
+	// owner is a ClusterRole with which the configurations end, by the cluster's garbage
+	// collection; empty for none. Where kvap is uninstalled nobody is left to remove them, and
+	// API servers would refuse requests for want of an answer.
+	owner string
 
 	// was are the rules that are served, by policy; nil before this process serves any.
 	was map[string]map[string]bool
@@ -68,10 +70,11 @@ func (w *webhooks) settle(ctx context.Context) error {
 // try writes a probe, unless it is there, and returns when every API server asks by it.
 // Who writes the configurations next removes it.
 func (w *webhooks) try(ctx context.Context, probe client.Object, name string) error {
-	if err := w.owner.own(ctx, probe); err != nil {
+	owners, err := w.owners(ctx)
+	if err != nil {
 		return err
 	}
-	if _, _, err := w.register(ctx, probe); err != nil {
+	if _, _, err := w.register(ctx, probe, owners); err != nil {
 		return fmt.Errorf("the configuration by which API servers are seen to reach the webhook: %w", err)
 	}
 	return w.reached(ctx, name)
@@ -157,7 +160,8 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	}
 	begun := w.was == nil
 	w.was, w.problems, w.longest = ruleNames(remaining), serving.Problems, longestWait(serving.Configurations)
-	if serving, err = w.ownedBy(ctx, serving); err != nil {
+	owners, err := w.owners(ctx)
+	if err != nil {
 		return err
 	}
 	w.probe = serving.Probe
@@ -165,7 +169,7 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 		return err
 	}
 	for _, want := range serving.list() {
-		got, fresh, err := w.register(ctx, want)
+		got, fresh, err := w.register(ctx, want, owners)
 		if fresh || begun { // a process before this one may have written it
 			w.wrote = append(w.wrote, got)
 		}
@@ -176,21 +180,11 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	return w.removeOthers(ctx, serving.Configurations)
 }
 
-// ownedBy gives all configurations their owner.
-func (w *webhooks) ownedBy(ctx context.Context, s Serving) (Serving, error) {
-	if s.Validating != nil {
-		s.Validating = s.Validating.DeepCopy()
-	}
-	if s.Mutating != nil {
-		s.Mutating = s.Mutating.DeepCopy()
-	}
-	return s, w.owner.own(ctx, s.list()...)
-}
-
 // register writes a configuration, unless it is there, and returns it as it is then.
-func (w *webhooks) register(ctx context.Context, want client.Object) (got client.Object, fresh bool, err error) {
+func (w *webhooks) register(ctx context.Context, want client.Object, owners []metav1.OwnerReference) (got client.Object, fresh bool, err error) {
 	want = want.DeepCopyObject().(client.Object)
 	want.SetLabels(ownLabels(want.GetLabels()))
+	want.SetOwnerReferences(owners)
 	have := emptyLike(want)
 	err = w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
 	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && sameObject(want, have) {
@@ -208,9 +202,13 @@ func (w *webhooks) register(ctx context.Context, want client.Object) (got client
 // removeOthers removes the configurations that the controller made and that nothing
 // asks for any more.
 func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error {
-	wanted := map[string]bool{}
-	for _, o := range want.list() {
-		wanted[gvkOf(o).Kind+o.GetName()] = true
+	remove := func(item runtime.Object) error {
+		o := item.(client.Object)
+		isWanted := slices.ContainsFunc(want.list(), func(w client.Object) bool { return gvkOf(w) == gvkOf(o) && w.GetName() == o.GetName() })
+		if isWanted || !isOurs(o) {
+			return nil
+		}
+		return w.writer.remove(ctx, o)
 	}
 	for _, list := range []client.ObjectList{
 		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
@@ -218,12 +216,7 @@ func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error 
 		if err := w.client.List(ctx, list); err != nil {
 			return err
 		}
-		if err := meta.EachListItem(list, func(item runtime.Object) error {
-			if o := item.(client.Object); isOurs(o) && !wanted[gvkOf(o).Kind+o.GetName()] {
-				return w.writer.remove(ctx, o)
-			}
-			return nil
-		}); err != nil {
+		if err := meta.EachListItem(list, remove); err != nil {
 			return err
 		}
 	}
@@ -237,10 +230,7 @@ const probePatience = 2 * time.Second
 // name, in the way that they go: by its Service or URL, past network policies, with the
 // certificate that they are told to trust. Before that nothing may depend on its answer.
 func (c *canary) reached(ctx context.Context, name string) error {
-	_, silent, err := c.heard(ctx, name, probePatience)
-	if silent != "" {
-		return fmt.Errorf("%s: %w", silent, err)
-	}
+	_, err := c.heard(ctx, name, probePatience, "")
 	return err
 }
 
@@ -287,28 +277,15 @@ func (c Configurations) webhooks() (out []admissionregistrationv1.ValidatingWebh
 	return out
 }
 
-// An owner is a ClusterRole with which the webhook configurations end, by the cluster's
-// garbage collection: where kvap is uninstalled nobody is left to remove them, and API
-// servers would refuse requests for want of an answer.
-type owner struct {
-	direct client.Reader
-	name   string // empty for none
-}
-
-// own makes objects the owner's.
-func (o owner) own(ctx context.Context, objects ...client.Object) error {
-	if o.name == "" {
-		return nil
+// owners are whose the configurations are.
+func (w *webhooks) owners(ctx context.Context) ([]metav1.OwnerReference, error) {
+	if w.owner == "" {
+		return nil, nil
 	}
 	role := &metav1.PartialObjectMetadata{}
 	role.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"))
-	if err := o.direct.Get(ctx, client.ObjectKey{Name: o.name}, role); err != nil {
-		return fmt.Errorf("the owner of the webhook configurations: %w", err)
+	if err := w.writer.direct.Get(ctx, client.ObjectKey{Name: w.owner}, role); err != nil {
+		return nil, fmt.Errorf("the owner of the webhook configurations: %w", err)
 	}
-	for _, object := range objects {
-		object.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: role.APIVersion, Kind: role.Kind, Name: role.Name, UID: role.UID,
-		}})
-	}
-	return nil
+	return []metav1.OwnerReference{{APIVersion: role.APIVersion, Kind: role.Kind, Name: role.Name, UID: role.UID}}, nil
 }

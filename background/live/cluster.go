@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	expiring "k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,8 +39,11 @@ const (
 
 // A Client reads and writes a cluster by its API server.
 type Client struct {
-	client client.Client
-	names  finder
+	client   client.Client
+	metadata metadata.Interface
+
+	mu    sync.Mutex
+	names *expiring.Expiring // of each kind and namespace
 }
 
 var _ background.Cluster = (*Client)(nil)
@@ -51,16 +54,19 @@ func New(config *rest.Config, namespace string) (*Client, *Requests, error) {
 	config.QPS = -1                           // the API server's own priorities and fairness see to it
 	config.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, corev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, nil, err
-		}
+	all := runtime.NewSchemeBuilder(v1alpha1.AddToScheme, corev1.AddToScheme, authorizationv1.AddToScheme)
+	if err := all.AddToScheme(scheme); err != nil {
+		return nil, nil, err
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Client{client: c, names: finder{kept: expiring.NewExpiring()}}, &Requests{client: c, namespace: namespace}, nil
+	m, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Client{client: c, metadata: m, names: expiring.NewExpiring()}, &Requests{client: c, namespace: namespace}, nil
 }
 
 func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
@@ -251,25 +257,19 @@ type names struct {
 	of    map[types.UID]string
 }
 
-// A finder keeps names, by kind and namespace.
-type finder struct {
-	mu   sync.Mutex
-	kept *expiring.Expiring
-}
-
 // keepNames is for how long names are kept that nobody asks for.
 const keepNames = 2 * time.Minute
 
-// of are the names of a kind in a namespace.
-func (f *finder) of(apiVersion, kind, namespace string) *names {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// namesOf are the names of a kind in a namespace.
+func (c *Client) namesOf(apiVersion, kind, namespace string) *names {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	key := apiVersion + "/" + kind + " " + namespace
-	kept, ok := f.kept.Get(key)
+	kept, ok := c.names.Get(key)
 	if !ok {
 		kept = &names{}
 	}
-	f.kept.Set(key, kept, keepNames)
+	c.names.Set(key, kept, keepNames)
 	return kept.(*names)
 }
 
@@ -290,7 +290,7 @@ func (c *Client) Find(ctx context.Context, apiVersion, kind, namespace string, u
 // nameOf is the name of the object with a UID; empty where a list that began after it
 // was asked has none.
 func (c *Client) nameOf(ctx context.Context, apiVersion, kind, namespace string, uid types.UID, asked time.Time) (string, error) {
-	n := c.names.of(apiVersion, kind, namespace)
+	n := c.namesOf(apiVersion, kind, namespace)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if name := n.of[uid]; name != "" || n.of != nil && n.begun.After(asked) {
@@ -322,31 +322,21 @@ func (c *Client) nameOf(ctx context.Context, apiVersion, kind, namespace string,
 // maxNames bounds what is kept of one kind in one namespace.
 const maxNames = 200_000
 
-// Access asks the API server what this process may do.
-func Access(config *rest.Config, c *Client) (background.May, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
+// May is a background.May: it asks the API server what this process may do.
+func (c *Client) May(ctx context.Context, verb string, k v1alpha1.KindReference, namespace string) (bool, error) {
+	kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
+	at, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	switch {
+	case apimeta.IsNoMatchError(err):
+		return true, nil // nothing of it can be made, which is another failure
+	case err != nil:
+		return false, err
 	}
-	return func(ctx context.Context, verb string, k background.ObjectKind, namespace string) (bool, error) {
-		kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
-		at, err := c.client.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-		switch {
-		case apimeta.IsNoMatchError(err):
-			return true, nil // nothing of it can be made, which is another failure
-		case err != nil:
-			return false, err
-		}
-		answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: verb, Group: at.Resource.Group, Version: at.Resource.Version, Resource: at.Resource.Resource,
-			}},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return false, err
-		}
-		return answer.Status.Allowed, nil
-	}, nil
+	review := &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: at.Resource.Group, Version: at.Resource.Version, Resource: at.Resource.Resource,
+		}},
+	}
+	err = c.client.Create(ctx, review)
+	return review.Status.Allowed, err
 }

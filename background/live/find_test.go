@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	for i := range 2000 {
 		s.uids[fmt.Sprint("n", i)] = types.UID(fmt.Sprint("u", i))
 	}
-	c := &Client{client: s, names: finder{kept: expiring.NewExpiring()}}
+	c := &Client{client: s, names: expiring.NewExpiring()}
 	find := func(uid types.UID, want bool, lists int) {
 		t.Helper()
 		s.lists = 0

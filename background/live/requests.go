@@ -94,7 +94,7 @@ var _ background.RecordStore = (*ConfigMapRecords)(nil)
 // NewLedger is the record store in the namespace of some requests.
 func NewLedger(r *Requests) *ConfigMapRecords { return &ConfigMapRecords{r.client, r.namespace} }
 
-// Load implements background.Ledger. What nobody can read is an error, and not empty:
+// Load implements background.RecordStore. What nobody can read is an error, and not empty:
 // what was written there is not lost for a slip of the pen.
 func (l *ConfigMapRecords) Load(ctx context.Context) ([]background.RuleRecord, error) {
 	at := &corev1.ConfigMap{}
@@ -112,7 +112,7 @@ func (l *ConfigMapRecords) Load(ctx context.Context) ([]background.RuleRecord, e
 	return out, nil
 }
 
-// Save implements background.Ledger.
+// Save implements background.RecordStore.
 func (l *ConfigMapRecords) Save(ctx context.Context, all []background.RuleRecord) error {
 	text, err := json.Marshal(all)
 	if err != nil {

@@ -57,15 +57,8 @@ type Watches struct {
 var _ background.Watcher = (*Watches)(nil)
 
 // NewWatches watches a cluster. The namespace is that of the GenerateRequests.
-func NewWatches(config *rest.Config, c *Client, namespace string) (*Watches, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.WarningHandler = rest.NoWarnings{}
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	return &Watches{metadata: client, mapper: c.client.RESTMapper(), namespace: namespace, running: map[background.Watched]context.CancelFunc{}}, nil
+func NewWatches(c *Client, namespace string) *Watches {
+	return &Watches{metadata: c.metadata, mapper: c.client.RESTMapper(), namespace: namespace, running: map[background.Watched]context.CancelFunc{}}
 }
 
 // Run watches until the context ends.
@@ -116,7 +109,7 @@ func (w *Watches) update() {
 // watch watches a kind, once the cluster serves it.
 func (w *Watches) watch(ctx context.Context, of background.Watched) {
 	for ctx.Err() == nil {
-		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.ObjectKind.Kind)
+		kind := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
 		mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
 			w.handler.WatchFailed(of, fmt.Errorf("the kind is not served: %w", err))
@@ -133,7 +126,7 @@ func (w *Watches) watch(ctx context.Context, of background.Watched) {
 		w.informer(mapping.Resource, of.Namespace, selector, func(o *metav1.PartialObjectMetadata, gone bool) {
 			w.handler.ObjectChanged(background.ObjectChange{
 				Of: of, Version: o.ResourceVersion, Labels: o.Labels, Gone: gone,
-				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.ObjectKind.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
+				Object: v1alpha1.ObjectReference{APIVersion: of.APIVersion, Kind: of.Kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID},
 			})
 		}, func(err error) {
 			if err != nil {

@@ -31,7 +31,7 @@ import (
 type backgroundWork struct {
 	options  background.Options
 	requests *live.Requests
-	watch    func() (*live.Watches, error)
+	watch    func() *live.Watches
 	log      logr.Logger
 	tell     func(background.Notice)
 	may      background.May
@@ -51,11 +51,8 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	if err != nil {
 		return nil, err
 	}
-	out := &backgroundWork{requests: requests, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
-	out.watch = func() (*live.Watches, error) { return live.NewWatches(config, cluster, o.namespace) }
-	if out.may, err = live.Access(config, cluster); err != nil {
-		return nil, err
-	}
+	out := &backgroundWork{requests: requests, may: cluster.May, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
+	out.watch = func() *live.Watches { return live.NewWatches(cluster, o.namespace) }
 	if out.tell, err = live.Events(ctx, config); err != nil {
 		return nil, err
 	}
@@ -64,10 +61,10 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	}
 	out.options = background.Options{
 		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
-		Kinds: func(group, version, kind string) []background.ObjectKind {
+		Kinds: func(group, version, kind string) []v1alpha1.KindReference {
 			return firstKinds(o.world.Served().All().Resources(group, version, kind), func(registration.Resource) bool { return true })
 		},
-		Resources: func(group, version, resource string) []background.ObjectKind {
+		Resources: func(group, version, resource string) []v1alpha1.KindReference {
 			return firstKinds(o.world.Served().All(), func(r registration.Resource) bool {
 				return r.Plural == resource && (group == "*" || group == r.Group) && (version == "*" || version == r.Version)
 			})
@@ -103,11 +100,7 @@ func (w *backgroundWork) set(work background.PolicySet) {
 // it knew has grown old.
 func (w *backgroundWork) run(ctx context.Context) error {
 	w.log.Info("carrying out what requests start")
-	watches, err := w.watch()
-	if err != nil {
-		return err
-	}
-	options := w.options
+	watches, options := w.watch(), w.options
 	options.Watcher = watches
 	worker := background.New(options)
 	w.appoint(worker)
@@ -199,13 +192,13 @@ func (w *backgroundWork) keep(ctx context.Context, of v1alpha1.PolicyReference, 
 }
 
 // firstKinds are the kinds of some resources, each in the first version that is among them.
-func firstKinds(table registration.Table, is func(registration.Resource) bool) []background.ObjectKind {
-	var out []background.ObjectKind
+func firstKinds(table registration.Table, is func(registration.Resource) bool) []v1alpha1.KindReference {
+	var out []v1alpha1.KindReference
 	seen := map[schema.GroupKind]bool{}
 	for _, r := range table {
 		if kind := (schema.GroupKind{Group: r.Group, Kind: r.Kind}); is(r) && !seen[kind] {
 			seen[kind] = true
-			out = append(out, background.ObjectKind{APIVersion: kind.WithVersion(r.Version).GroupVersion().String(), Kind: r.Kind})
+			out = append(out, v1alpha1.KindReference{APIVersion: kind.WithVersion(r.Version).GroupVersion().String(), Kind: r.Kind})
 		}
 	}
 	return out
