@@ -12,11 +12,7 @@ import "slices"
 //	JSONPatch{op: 'add', path: '/spec/volumes', value: object.spec.volumes}
 //	Object.spec{volumes: object.spec.volumes.filter(v, v.name != 'a')}
 func (c Checker) Puts(v Value, scalar func(Shape) bool) bool {
-	w := putter{scalar: scalar}
-	for _, r := range c.Roots {
-		w.bound = append(w.bound, binding[typed]{r.Name, typed{r.Shape, "."}})
-	}
-	return w.puts(v.n)
+	return putter{checked: checked{bound: c.bound()}, scalar: scalar}.puts(v.n)
 }
 
 type putter struct {

@@ -22,8 +22,8 @@ func (r Reading) in(n *node) bool {
 	}
 	switch n.op {
 	case opSelect:
-		if v, ok := r.variable(n); ok {
-			return r.In(v)
+		if v, ok := n.composed(r.Variables); ok {
+			return r.in(v)
 		}
 	case opCond:
 		if holds, known := r.given(n.args[0]); known {
@@ -34,7 +34,7 @@ func (r Reading) in(n *node) bool {
 		rest := slices.DeleteFunc(slices.Clone(n.args), func(a *node) bool { _, known := r.given(a); return known })
 		return len(rest) > 0 && !slices.ContainsFunc(rest, func(a *node) bool { return !r.in(a) })
 	case opBinary: // nobody evaluates what is looked for in an empty list
-		if n.operator() == In && n.args[1].op == opList && len(n.args[1].args) == 0 {
+		if n.operator() == In && n.args[1].isEmptyList() {
 			return false
 		}
 	}
@@ -52,13 +52,6 @@ func (r Reading) given(n *node) (holds, known bool) {
 		}
 	}
 	return false, false
-}
-
-func (r Reading) variable(n *node) (Value, bool) {
-	if r.Variables == nil || n.args[0].op != opIdent || n.args[0].name != "variables" {
-		return Value{}, false
-	}
-	return r.Variables(n.name)
 }
 
 // What an expression asks about what may be missing.
