@@ -33,7 +33,6 @@ type backgroundWork struct {
 	requests *live.Requests
 	watch    func() (*live.Watches, error)
 	log      logr.Logger
-	tell     func(background.Notice)
 	may      background.May
 	room     *background.Backlog
 	refused  prometheus.Counter
@@ -56,14 +55,19 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	if out.may, err = live.Access(config, cluster); err != nil {
 		return nil, err
 	}
-	if out.tell, err = live.Events(ctx, config); err != nil {
+	tell, err := live.Events(ctx, config)
+	if err != nil {
 		return nil, err
 	}
 	if err := out.bound(); err != nil {
 		return nil, err
 	}
 	out.options = background.Options{
-		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
+		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, User: user,
+		Tell: func(n background.Notice) {
+			out.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
+			tell(n)
+		},
 		Kinds: func(group, version, kind string) []background.ObjectKind {
 			return firstKinds(o.world.Served().All().Resources(group, version, kind), func(registration.Resource) bool { return true })
 		},
@@ -169,12 +173,6 @@ func (w *backgroundWork) problems() []controller.FallbackProblem {
 		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Forbidden: !m.Waits})
 	}
 	return out
-}
-
-// notice logs what users are told.
-func (w *backgroundWork) notice(n background.Notice) {
-	w.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
-	w.tell(n)
 }
 
 // keep writes down what a request starts.
