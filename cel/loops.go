@@ -20,7 +20,7 @@ func (b Bool) Fuse(joinable func(Value) bool, join func([]Value) Value) Bool {
 		var terms []*node
 		var lists [][]Value // of each term that is a loop
 		for _, n := range v.n.args {
-			list := []Value{}
+			var list []Value
 			if loops(n) {
 				list = append(list, Value{n.args[0]})
 				says := func(t *node) bool { return loops(t) && t.vars[0] == n.vars[0] && equal(t.args[1], n.args[1]) }
