@@ -56,9 +56,6 @@ func (r Reading) given(n *node) (holds, known bool) {
 
 // What an expression asks about what may be missing.
 
-// Same tells that v and w are the same tree.
-func (v Value) Same(w Value) bool { return equal(v.n, w.n) }
-
 // Selection is the path that v reads without asking for any of it, as in object.spec.a.
 func (v Value) Selection() (path []string, ok bool) {
 	switch {
