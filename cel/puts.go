@@ -133,20 +133,16 @@ func (p putter) isPlain(n *node) bool {
 		}
 		return n.isTest()
 	case opCall, opMember:
-		return p.isPlainCall(n)
+		switch n.function() {
+		case FuncString, FuncInt, FuncUint, FuncDouble, FuncSize, FuncJoin, FuncReplace, FuncSplit, FuncLowerASCII, FuncUpperASCII, FuncTrim, FuncSubstring,
+			FuncFind, FuncIndexOf, FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncHasValue, FuncSign:
+			return true
+		case FuncDyn, FuncOrValue:
+			return all(n.args...)
+		}
+		return n.name == "escapeKey" || n.name == "format"
 	}
 	return false
-}
-
-func (p putter) isPlainCall(n *node) bool {
-	switch n.function() {
-	case FuncString, FuncInt, FuncUint, FuncDouble, FuncSize, FuncJoin, FuncReplace, FuncSplit, FuncLowerASCII, FuncUpperASCII, FuncTrim, FuncSubstring,
-		FuncFind, FuncIndexOf, FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncHasValue, FuncSign:
-		return true
-	case FuncDyn, FuncOrValue:
-		return !slices.ContainsFunc(n.args, func(a *node) bool { return !p.isPlain(a) })
-	}
-	return n.name == "escapeKey" || n.name == "format"
 }
 
 func (p putter) isScalar(n *node) bool { return p.isScalarShape(p.typeOf(n)) }

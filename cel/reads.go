@@ -58,16 +58,8 @@ func (r Reading) given(n *node) (holds, known bool) {
 
 // Selection is the path that v reads without asking for any of it, as in object.spec.a.
 func (v Value) Selection() (path []string, ok bool) {
-	switch {
-	case v.IsZero():
-		return nil, false
-	case v.n.op == opIdent:
-		return []string{v.n.name}, true
-	case v.n.op != opSelect:
-		return nil, false
-	}
-	path, ok = Value{v.n.args[0]}.Selection()
-	return append(path, v.n.name), ok
+	path, ok = v.Path()
+	return path, ok && v.n.isSelection()
 }
 
 // Asked is the path that v asks for, where v is as has(object.spec.a).

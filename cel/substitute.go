@@ -34,16 +34,7 @@ func (v Value) SubstituteField(root, field string, w Value) Value {
 // SubstitutePath puts w where v reads path[0].path[1]..., and not where it reads what is
 // there as an optional value, or asks whether it is.
 func (v Value) SubstitutePath(path []string, w Value) Value {
-	return v.substitute(w, func(n *node) (*node, bool) { return w.n, n.isPlainPath(path) }, path[0])
-}
-
-func (n *node) isPlainPath(path []string) bool {
-	if n.op != opSelect && n.op != opIndex {
-		return len(path) == 1 && n.op == opIdent && n.name == path[0]
-	}
-	name, ok := n.field()
-	last := len(path) - 1
-	return ok && last > 0 && name == path[last] && n.args[0].isPlainPath(path[:last])
+	return v.substitute(w, func(n *node) (*node, bool) { return w.n, n.isPath(path) && !Value{n}.Asks() }, path[0])
 }
 
 // RenameField makes v select root.to where it selected root.from.
