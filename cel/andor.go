@@ -8,17 +8,17 @@ import "slices"
 // andOr simplifies && and || of simplified terms. What is said here of ||
 // holds of && with the two in each other's place.
 func (s simplifier) andOr(n *node, boolean bool) *node {
-	j := chain{simplifier: s, op: n.op, dual: n.op.dual(), unit: n.op == opAnd}
+	j := chain{s, n.op}
 	terms, decided := j.flat(n)
 	if decided || j.excludesNothing(terms) {
-		return Lit(!j.unit).n
+		return Lit(!j.op.unit()).n
 	}
 	terms = j.absorb(terms)
 	terms = j.discharge(terms)
 	terms = j.mergeEqual(terms)
-	m := j.of(terms)
+	m := j.op.of(terms)
 	if len(terms) == 1 && !boolean && !m.isBool() {
-		return newNode(node{op: n.op, args: []*node{m, Lit(j.unit).n}}) // m, and an error if it is not a boolean
+		return newNode(node{op: n.op, args: []*node{m, Lit(j.op.unit()).n}}) // m, and an error if it is not a boolean
 	}
 	return j.factor(m)
 }
@@ -28,23 +28,21 @@ func (o op) dual() op { return opAnd + opOr - o }
 
 type chain struct {
 	simplifier
-	op, dual op
-	unit     bool
+	op op
 }
 
+// unit is what adds nothing to a chain: true to &&.
+func (o op) unit() bool { return o == opAnd }
+
 // of is the chain of terms.
-func (j chain) of(terms []*node) *node {
+func (o op) of(terms []*node) *node {
 	switch len(terms) {
 	case 0:
-		return Lit(j.unit).n
+		return Lit(o.unit()).n
 	case 1:
 		return terms[0]
 	}
-	return newNode(node{op: j.op, args: terms})
-}
-
-func (j chain) dualOf(terms []*node) *node {
-	return chain{op: j.dual, dual: j.op, unit: !j.unit}.of(terms)
+	return newNode(node{op: o, args: terms})
 }
 
 // flat are the terms of n and of chains like it within, each once and without
@@ -58,7 +56,7 @@ func (j chain) flat(n *node) (terms []*node, decided bool) {
 			case a.op == j.op:
 				walk(a)
 			case a.op == opBool:
-				decided = decided || a.lit.(bool) != j.unit
+				decided = decided || a.lit.(bool) != j.op.unit()
 			case seen.add(a):
 				terms = append(terms, a)
 			}
@@ -85,16 +83,19 @@ func setOf(ns []*node) nodeSet {
 }
 
 // factors are the terms of a conjunction among the terms of a disjunction.
-func (j chain) factors(t *node) []*node {
-	if t.op == j.dual {
-		return t.args
+func (j chain) factors(t *node) []*node { return t.terms(j.op.dual()) }
+
+// terms are those of n, if it is a chain, else n.
+func (n *node) terms(o op) []*node {
+	if n.op == o {
+		return n.args
 	}
-	return []*node{t}
+	return []*node{n}
 }
 
 // absorb drops a && b beside a.
 func (j chain) absorb(terms []*node) []*node {
-	if !slices.ContainsFunc(terms, func(t *node) bool { return t.op == j.dual }) {
+	if !slices.ContainsFunc(terms, func(t *node) bool { return t.op == j.op.dual() }) {
 		return terms
 	}
 	byFirst := map[uint64][]*node{} // terms by the hash of their first factor
@@ -103,7 +104,7 @@ func (j chain) absorb(terms []*node) []*node {
 		byFirst[h] = append(byFirst[h], t)
 	}
 	return slices.DeleteFunc(slices.Clone(terms), func(t *node) bool {
-		return t.op == j.dual && slices.ContainsFunc(t.args, func(f *node) bool {
+		return t.op == j.op.dual() && slices.ContainsFunc(t.args, func(f *node) bool {
 			return slices.ContainsFunc(byFirst[f.hash], func(u *node) bool {
 				return u.size < t.size && j.divides(u, t)
 			})
@@ -130,18 +131,18 @@ func (j chain) discharge(terms []*node) []*node {
 		return ok && k != i && equal(out[k], m)
 	}
 	for i, t := range terms {
-		if t.op != j.dual {
+		if t.op != j.op.dual() {
 			continue
 		}
 		rest := t.args
 		for k := 0; k < len(rest); k++ {
 			others := slices.Delete(slices.Clone(rest), k, k+1)
-			if beside(i, j.negated(rest[k], true)) && j.safe(rest[k], j.dualOf(others)) {
+			if beside(i, j.negated(rest[k], true)) && j.safe(rest[k], j.op.dual().of(others)) {
 				rest, k = others, k-1
 			}
 		}
 		if len(rest) < len(t.args) {
-			out[i] = j.dualOf(rest)
+			out[i] = j.op.dual().of(rest)
 		}
 	}
 	return out
@@ -157,7 +158,7 @@ func (j chain) safe(a, rest *node) bool {
 	if h.op == opNot {
 		h = h.args[0]
 	}
-	return h.op == opHas && rest.selectedIf(h.args[0], !j.unit)
+	return h.op == opHas && rest.selectedIf(h.args[0], !j.op.unit())
 }
 
 // mergeEqual makes x == 'a' || x in ['b', 'c'] into x in ['a', 'b', 'c'], and
@@ -245,7 +246,7 @@ func (j chain) factor(n *node) *node {
 	}
 	common := j.common(n.args)
 	if len(common) == 0 {
-		return j.of(j.grouped(n.args))
+		return j.op.of(j.grouped(n.args))
 	}
 	return j.factored(n.args, common)
 }
@@ -266,9 +267,9 @@ func (j chain) factored(terms, common []*node) *node {
 	rest := make([]*node, len(terms))
 	for i, t := range terms {
 		own := slices.DeleteFunc(slices.Clone(j.factors(t)), shared.has)
-		rest[i] = j.dualOf(own)
+		rest[i] = j.op.dual().of(own)
 	}
-	return j.dualOf(append(common, j.of(rest)))
+	return j.op.dual().of(append(common, j.op.of(rest)))
 }
 
 // grouped are the terms, of which those that begin with the same factor are one: that,
@@ -279,7 +280,7 @@ func (j chain) grouped(terms []*node) []*node {
 	byFactor := map[uint64][]int{} // places of terms by the hashes of the factors that count
 	for i, t := range terms {
 		for k, f := range j.factors(t) {
-			if t.op == j.dual && (k == 0 || f.size > 1 && j.isTotal(f)) {
+			if t.op == j.op.dual() && (k == 0 || f.size > 1 && j.isTotal(f)) {
 				byFactor[f.hash] = append(byFactor[f.hash], i)
 			}
 		}

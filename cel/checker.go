@@ -21,34 +21,28 @@ func (c Checker) Settle(v Value) Value {
 	if v.IsZero() || c.Hidden == nil {
 		return v
 	}
-	w := checked{Checker: c}
+	return Value{checked{c, c.bound()}.node(v.n)}
+}
+
+func (c Checker) bound() (out scoped[typed]) {
 	for _, r := range c.Roots {
-		w.bound = append(w.bound, binding[typed]{r.Name, typed{r.Shape, "."}})
+		out = append(out, binding[typed]{r.Name, typed{r.Shape, "."}})
 	}
-	return Value{w.node(v.n)}
+	return out
 }
 
 // typed is a value of known type. Objects before and after a request are at one
-// place; the zero value is of unknown type.
+// place; one without a shape is of unknown type.
 type typed struct {
 	shape Shape
 	place string
 }
 
 func (t typed) field(name string) typed {
-	if t.shape == nil {
-		return typed{}
-	}
-	shape, _ := t.shape.Field(name)
-	return typed{shape, t.place + "." + name}
+	return typed{fieldOf(t.shape, name), t.place + "." + name}
 }
 
-func (t typed) elem() typed {
-	if t.shape == nil {
-		return typed{}
-	}
-	return typed{t.shape.Elem(), t.place + "[]"}
-}
+func (t typed) elem() typed { return typed{elemOf(t.shape), t.place + "[]"} }
 
 type checked struct {
 	Checker
@@ -56,7 +50,8 @@ type checked struct {
 }
 
 func (c checked) node(n *node) *node {
-	dyn := c.readsHidden(n) || c.comparesTypes(n)
+	name, selects := n.field()
+	dyn := selects && c.hidden(c.typeOf(n.args[0]).field(name)) || c.comparesTypes(n)
 	return n.each(func(i int, a *node) *node {
 		at := c
 		if n.binds(i) {
@@ -69,12 +64,7 @@ func (c checked) node(n *node) *node {
 	})
 }
 
-// readsHidden tells that n reads a field that the checker does not see.
-func (c checked) readsHidden(n *node) bool {
-	name, ok := n.field()
-	return ok && c.hidden(c.typeOf(n.args[0]).field(name))
-}
-
+// hidden tells of a field that the checker does not see.
 func (c checked) hidden(t typed) bool { return t.shape != nil && c.Hidden != nil && c.Hidden(t.shape) }
 
 // comparesTypes tells that n compares objects of two places.

@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"maps"
 	"math"
 	"strings"
 )
@@ -88,18 +89,17 @@ func (s sizeShape) or(t sizeShape) sizeShape {
 type sizedPath struct {
 	path         string
 	chars, items float64
-	fields       map[string]*sizedPath
-	elem         *sizedPath
+	below        map[string]*sizedPath // by a step of a path: .name or []
 }
 
 func newPlace(path string, sizes Sizes) *sizedPath {
 	if sizes != nil {
 		if n := float64(sizes(path)); n > 0 {
-			return &sizedPath{path: path, chars: n, items: n}
+			return &sizedPath{path: path, chars: n, items: n, below: map[string]*sizedPath{}}
 		}
 	}
 	chars, items := commonSize(path[strings.LastIndexByte(path, '.')+1:])
-	return &sizedPath{path: path, chars: chars, items: items}
+	return &sizedPath{path: path, chars: chars, items: items, below: map[string]*sizedPath{}}
 }
 
 func (p *sizedPath) shape() sizeShape { return sizeShape{chars: p.chars, items: p.items, at: p} }
@@ -107,48 +107,25 @@ func (p *sizedPath) shape() sizeShape { return sizeShape{chars: p.chars, items: 
 type coster struct {
 	sizes  Sizes
 	bound  map[string]sizeShape
-	places *sizedPath // of which the variables are the fields
+	places sizeShape // below which the variables are
 }
 
-func newCoster(sizes Sizes) coster { return coster{sizes: sizes, places: &sizedPath{}} }
-
-// read is what is read of a name in a place: each is made once, as expressions read the
-// same again and again.
-func (c coster) read(at *sizedPath, name string, path func() string) sizeShape {
-	p := at.fields[name]
-	if p == nil {
-		if p = newPlace(path(), c.sizes); at.fields == nil {
-			at.fields = map[string]*sizedPath{}
-		}
-		at.fields[name] = p
-	}
-	return p.shape()
+func newCoster(sizes Sizes) coster {
+	return coster{sizes: sizes, places: sizeShape{at: &sizedPath{below: map[string]*sizedPath{}}}}
 }
 
-func (c coster) variable(name string) sizeShape {
-	return c.read(c.places, name, func() string { return name })
-}
-
-func (c coster) field(s sizeShape, name string) sizeShape {
+// below is what is read one step below a value. Each place is made once, as expressions
+// read the same again and again.
+func (c coster) below(s sizeShape, step string) sizeShape {
 	switch {
 	case s.elem != nil:
 		return *s.elem
 	case s.at == nil:
-		return newPlace("."+name, c.sizes).shape()
+		return newPlace(step, c.sizes).shape()
+	case s.at.below[step] == nil:
+		s.at.below[step] = newPlace(s.at.path+step, c.sizes)
 	}
-	return c.read(s.at, name, func() string { return s.at.path + "." + name })
-}
-
-func (c coster) elemOf(s sizeShape) sizeShape {
-	switch {
-	case s.elem != nil:
-		return *s.elem
-	case s.at == nil:
-		return newPlace("[]", c.sizes).shape()
-	case s.at.elem == nil:
-		s.at.elem = newPlace(s.at.path+"[]", c.sizes)
-	}
-	return s.at.elem.shape()
+	return s.at.below[step].shape()
 }
 
 // commonSize is more than all but the oddest objects have under a field of that name.
@@ -183,39 +160,40 @@ func (c coster) of(n *node) (float64, sizeShape) {
 		if s, ok := c.bound[n.name]; ok {
 			return 1, s
 		}
-		return 1, c.variable(n.name)
+		return 1, c.below(c.places, n.name)
 	case opString, opBytes:
 		return 0, sizeShape{chars: float64(len(n.lit.(string)))}
 	case opNull, opBool, opInt, opUint, opDouble:
 		return 0, scalar()
-	case opSelect, opHas, opOpt:
+	case opHas:
+		cost, _ := c.of(n.args[0])
+		return cost + 1, scalar()
+	case opSelect, opOpt:
 		cost, s := c.of(n.args[0])
-		if n.op == opHas {
-			return cost + 1, scalar()
-		}
-		return cost + 1, c.field(s, n.name)
+		return cost + 1, c.below(s, "."+n.name)
 	case opIndex, opOptIdx:
-		return c.index(n)
+		cost, s := c.of(n.args[0])
+		key, _ := c.of(n.args[1])
+		step := "[]"
+		if name, ok := n.field(); ok {
+			step = "." + name
+		}
+		return cost + key + 1, c.below(s, step)
 	case opMacro:
 		return c.macro(n)
-	case opCall, opMember:
-		return c.call(n)
+	case opCall, opMember: // a receiver is the first argument
+		cost, args := c.all(n.args)
+		k, s := callCost(n.name, args)
+		return cost + k, s
 	case opBinary:
 		return c.binary(n)
 	case opCond:
-		return c.cond(n)
+		cost, _ := c.of(n.args[0])
+		k, s := c.of(n.args[1])
+		l, t := c.of(n.args[2])
+		return cost + max(k, l), s.or(t)
 	}
 	return c.parts(n)
-}
-
-func (c coster) index(n *node) (float64, sizeShape) {
-	cost, s := c.of(n.args[0])
-	key, _ := c.of(n.args[1])
-	cost += key + 1
-	if k := n.args[1]; k.op == opString {
-		return cost, c.field(s, k.lit.(string))
-	}
-	return cost, c.elemOf(s)
 }
 
 func (c coster) all(ns []*node) (cost float64, shapes []sizeShape) {
@@ -249,13 +227,6 @@ func (c coster) parts(n *node) (float64, sizeShape) {
 	return cost, scalar() // && and ||
 }
 
-func (c coster) cond(n *node) (float64, sizeShape) {
-	cost, _ := c.of(n.args[0])
-	k, s := c.of(n.args[1])
-	l, t := c.of(n.args[2])
-	return cost + max(k, l), s.or(t)
-}
-
 func (c coster) binary(n *node) (float64, sizeShape) {
 	cost, s := c.all(n.args)
 	x, y := s[0], s[1]
@@ -281,11 +252,10 @@ func per(factor, n float64) float64 { return max(1, math.Ceil(factor*n)) }
 // macro counts the loops that macros expand to.
 func (c coster) macro(n *node) (float64, sizeShape) {
 	cost, list := c.of(n.args[0])
-	inner := coster{sizes: c.sizes, bound: map[string]sizeShape{}, places: c.places}
-	for k, v := range c.bound {
-		inner.bound[k] = v
-	}
-	elem := c.elemOf(list)
+	inner := c
+	inner.bound = map[string]sizeShape{}
+	maps.Copy(inner.bound, c.bound)
+	elem := c.below(list, "[]")
 	for _, x := range n.vars {
 		inner.bound[x] = elem
 	}
@@ -314,15 +284,8 @@ func (c coster) macro(n *node) (float64, sizeShape) {
 // quadratic is for the list functions that compare each element with each.
 func quadratic(items float64) float64 { return 3*items*items + items + costList + 1 }
 
-// call is the cost and result of functions and methods; a receiver is the first
-// argument. See interpreter/runtimecost.go of cel-go and pkg/cel/library/cost.go
-// of the API server.
-func (c coster) call(n *node) (float64, sizeShape) {
-	cost, args := c.all(n.args)
-	k, s := callCost(n.name, args)
-	return cost + k, s
-}
-
+// callCost is the cost and result of functions and methods. See interpreter/runtimecost.go
+// of cel-go and pkg/cel/library/cost.go of the API server.
 func callCost(name string, args []sizeShape) (float64, sizeShape) {
 	if len(args) == 0 {
 		return 1, scalar()
@@ -410,7 +373,7 @@ func (s sizeShape) anElem() sizeShape {
 	if s.at != nil {
 		path = s.at.path + path
 	}
-	return sizeShape{chars: 256, items: 1, at: &sizedPath{path: path}}
+	return sizeShape{chars: 256, items: 1, at: &sizedPath{path: path, below: map[string]*sizedPath{}}}
 }
 
 func (s sizeShape) elemAny() float64 { return s.anElem().any() }

@@ -70,8 +70,8 @@ func unfiltered(all, some *node) (b Bool, ok bool) {
 		return b, false
 	}
 	var more []Bool
-	terms := conjuncts(all.args[1])
-	for _, c := range conjuncts(some.args[1]) {
+	terms := slices.Clone(all.args[1].terms(opAnd))
+	for _, c := range some.args[1].terms(opAnd) {
 		if i := slices.IndexFunc(terms, func(t *node) bool { return equal(t, c) }); i >= 0 {
 			terms = slices.Delete(terms, i, i+1)
 		} else {
@@ -85,11 +85,4 @@ func unfiltered(all, some *node) (b Bool, ok bool) {
 // sameLoop tells of two macros that go through one list by one name.
 func sameLoop(a, b *node) bool {
 	return len(a.vars) == 1 && slices.Equal(a.vars, b.vars) && equal(a.args[0], b.args[0])
-}
-
-func conjuncts(n *node) []*node {
-	if n.op == opAnd {
-		return slices.Clone(n.args)
-	}
-	return []*node{n}
 }

@@ -11,7 +11,7 @@ func (s simplifier) isTotalAlone(n *node) bool {
 		return true
 	case opHas: // has(null.x) is false
 		of := n.args[0]
-		return s.unbound && (of.op == opIdent && isRoot(of.name) || s.known.isMap(of) && s.isTotal(of)) ||
+		return s.unbound && (of.op == opIdent && isRoot(of.name) || s.known.kindOf(of) == MapKind && s.isTotal(of)) ||
 			s.known.selected(of)
 	case opSelect:
 		return s.known.hasField(n.args[0], n.name)

@@ -20,9 +20,7 @@ func (s simplifier) binary(n *node) *node {
 		}
 		// z + 'a' + 'b': where z is not a string, either form is an error
 		if x.operator() == Plus && x.args[1].op == opString && y.op == opString {
-			return newNode(node{op: opBinary, name: string(Plus), args: []*node{
-				x.args[0], String(x.args[1].lit.(string) + y.lit.(string)).n,
-			}})
+			return Value{x.args[0]}.Plus(String(x.args[1].lit.(string) + y.lit.(string))).n
 		}
 		return foldInt(n, (*big.Int).Add)
 	case Minus:
@@ -44,7 +42,7 @@ func (s simplifier) in(n *node) *node {
 		return False().n
 	case len(l.args) == 1 && l.args[0].op != opMaybe:
 		return newNode(node{op: opBinary, name: string(Equals), args: []*node{x, l.args[0]}})
-	case x.op == opString && !slices.ContainsFunc(l.args, func(a *node) bool { return a.op != opString }):
+	case x.op == opString && areTexts(l.args):
 		return Lit(slices.ContainsFunc(l.args, func(a *node) bool { return equal(a, x) })).n
 	}
 	return n
@@ -92,12 +90,9 @@ func foldCall(n *node) *node {
 	if n.function() == FuncSize && len(n.args) == 1 && n.args[0].isEmptyList() {
 		return Int(0).n
 	}
-	for _, a := range n.args {
-		if a.op != opString {
-			return n
-		}
-	}
 	switch {
+	case !areTexts(n.args):
+		return n
 	case n.function() == FuncSize && len(n.args) == 1:
 		return Int(int64(utf8.RuneCountInString(n.args[0].lit.(string)))).n
 	case n.op != opMember || len(n.args) != 2:

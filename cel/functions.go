@@ -50,12 +50,6 @@ func FirstRelease(name string, args int) Release {
 	case "includes":
 		return 38
 	}
-	return everywhere(name)
-}
-
-// everywhere is Oldest for what every supported release understands, and Never
-// for what none does.
-func everywhere(name string) Release {
 	if slices.Contains(Common(), name) {
 		return Oldest
 	}
@@ -136,7 +130,6 @@ type Function string
 // The functions that are called in what is built, and those of which something is
 // known beyond their release and cost. What is parsed may call others.
 const (
-	FuncAdd                    Function = "add"
 	FuncAllowed                Function = "allowed"
 	FuncAsApproximateFloat     Function = "asApproximateFloat"
 	FuncBool                   Function = "bool"

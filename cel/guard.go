@@ -76,11 +76,7 @@ func (c conditions) common(d conditions) conditions {
 }
 
 func and(c conditions, more ...Bool) Bool {
-	var bs []Bool
-	for _, n := range c {
-		bs = append(bs, Bool{Value{n}})
-	}
-	return And(append(bs, more...)...)
+	return And(append(bools(c), more...)...)
 }
 
 func literally(n *node, want bool) Bool {
@@ -162,7 +158,9 @@ func (g *guardContext) choice(n *node, want bool, known conditions) (Bool, bool)
 
 func (g *guardContext) quantified(n *node, want bool, known conditions) (Bool, bool) {
 	first := g.needsItems(n.args[0]).without(known)
-	body, asks := g.inside(n).guarded(n.args[1], want, g.outer(n, known.and(first)))
+	// inside, what speaks of the variables that n binds is of others
+	outer := slices.DeleteFunc(slices.Clone(known.and(first)), func(k *node) bool { return k.readsAny(n.vars) })
+	body, asks := g.inside(n).guarded(n.args[1], want, outer)
 	m := *n
 	m.args = []*node{n.args[0], body.n}
 	if dual, ok := n.macro().dual(); ok && !want {
@@ -171,22 +169,11 @@ func (g *guardContext) quantified(n *node, want bool, known conditions) (Bool, b
 	return and(first, Bool{Value{newNode(m)}}), len(first) > 0 || asks
 }
 
-// outer is what is known that does not speak of the variables that n binds.
-func (g *guardContext) outer(n *node, known conditions) conditions {
-	return slices.DeleteFunc(slices.Clone(known), func(k *node) bool {
-		return slices.ContainsFunc(n.vars, func(x string) bool { return Value{k}.Count(x) > 0 })
-	})
-}
-
 // inside is the guard in the body of a macro.
 func (g *guardContext) inside(n *node) *guardContext {
 	list := g.infer(n.args[0])
-	elem := inferred{data: list.data}
-	if list.shape != nil {
-		elem.shape = list.shape.Elem()
-	}
 	in := *g
-	in.bound = g.bound.in(n, inferred{}, elem)
+	in.bound = g.bound.in(n, inferred{}, inferred{elemOf(list.shape), list.data})
 	return &in
 }
 

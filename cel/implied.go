@@ -7,17 +7,16 @@ import "slices"
 // Distributed puts (p || a) && b as a || p && b where b is so wherever a is: what a
 // searches can then be searched together with what stands beside the whole, and b is
 // only asked for where p is. It is for conditions that are never an error.
-func (b Bool) Distributed() Bool { return Bool{Value{distributed(b.n)}} }
-
-func distributed(n *node) *node {
-	n = n.each(func(_ int, a *node) *node { return distributed(a) })
-	switch n.op {
-	case opAnd:
-		return n.outward()
-	case opOr:
-		return Or(bools(n.args)...).n
-	}
-	return n
+func (b Bool) Distributed() Bool {
+	return b.Rewrite(func(v Value) Value {
+		switch v.n.op {
+		case opAnd:
+			return Value{v.n.outward()}
+		case opOr:
+			return Or(bools(v.n.args)...).Value
+		}
+		return v
+	}).AsBool()
 }
 
 // fewTerms bounds what is compared with one another.

@@ -1,7 +1,5 @@
 package cel
 
-import "slices"
-
 // What is known where a part of an expression stands: of a ternary, one branch is
 // evaluated only where the condition holds, and what stands beside a term of a
 // conjunction only counts where the term does.
@@ -79,7 +77,7 @@ func (f *facts) without(names []string) *facts {
 		return nil
 	}
 	older := f.older.without(names)
-	if slices.ContainsFunc(names, func(x string) bool { return Value{f.n}.Count(x) > 0 }) {
+	if f.n.readsAny(names) {
 		return older
 	}
 	if older == f.older {
@@ -98,9 +96,6 @@ func (f *facts) selected(p *node) bool {
 	}
 	return false
 }
-
-// isMap tells that p is an object or a map.
-func (f *facts) isMap(p *node) bool { return f.kindOf(p) == MapKind }
 
 // kindOf is the kind that n is known to be of.
 func (f *facts) kindOf(n *node) Kind {
@@ -211,8 +206,8 @@ func (n *node) isFault() bool {
 func (n *node) defaulted(value bool) *node {
 	n, value = unnegated(n, value)
 	switch {
-	case n.macro() == MacroExists && value && n.args[0].isOrValue() && n.args[0].args[1].isEmptyList():
-		return n.args[0].args[0]
+	case n.macro() == MacroExists && value:
+		return n.args[0].emptyIfMissing()
 	case n.op != opBinary:
 		return nil
 	}
@@ -227,8 +222,8 @@ func (n *node) defaulted(value bool) *node {
 		if n.operator() == GreaterEqual {
 			least = 1
 		}
-		if value && x.function() == FuncSize && len(x.args) == 1 && x.args[0].isOrValue() && x.args[0].args[1].isEmptyList() && y.op == opInt && y.lit.(int64) >= least {
-			return x.args[0].args[0]
+		if of, ok := x.sized(); ok && value && y.op == opInt && y.lit.(int64) >= least {
+			return of.emptyIfMissing()
 		}
 	}
 	return nil

@@ -32,20 +32,16 @@ func groupDoc(ds ...doc) doc { return doc{kind: docGroup, kids: ds} }
 func nest(ds ...doc) doc     { return doc{kind: docNest, kids: ds} }
 func line() doc              { return doc{kind: docBreak, text: " "} }
 func softline() doc          { return doc{kind: docBreak} }
-func join(ds []doc) []doc    { return joinBy(ds, ",", line) }
 func paren(d doc) doc        { return cat(textDoc("("), d, textDoc(")")) }
-func parenBreak(d doc) doc {
-	return groupDoc(textDoc("("), nest(softline(), d), softline(), textDoc(")"))
-}
-func (d doc) flat() string { var b strings.Builder; d.writeFlat(&b); return b.String() }
+func (d doc) flat() string   { var b strings.Builder; d.writeFlat(&b); return b.String() }
 
-// joinBy puts the separator behind all but the last, and a break behind it.
-func joinBy(ds []doc, sep string, brk func() doc) []doc {
+// join puts the separator behind all but the last, and a break behind it.
+func join(ds []doc, sep string) []doc {
 	out := make([]doc, 0, 3*len(ds))
 	for i, d := range ds {
 		out = append(out, d)
 		if i < len(ds)-1 {
-			out = append(out, textDoc(sep), brk())
+			out = append(out, textDoc(sep), line())
 		}
 	}
 	return out
@@ -120,11 +116,7 @@ func (d doc) layout(width int) string {
 			}
 			rest.doc.kids = rest.doc.kids[1:]
 			stack = append(stack, rest)
-			var here, below bool
-			if here, scratch = fits(width-col, link, stack, scratch[:0]); !here {
-				below, scratch = fits(width-next, link, stack, scratch[:0])
-			}
-			if below && !c.flat {
+			if !c.flat && !fits(width-col, link, stack, &scratch) && fits(width-next, link, stack, &scratch) {
 				newLine(next)
 				link.depth, stack[len(stack)-1].depth, stack[len(stack)-1].hung = next, next, true
 			}
@@ -135,7 +127,7 @@ func (d doc) layout(width int) string {
 		case docGroup:
 			if !c.flat {
 				c.flat = true
-				c.flat, scratch = fits(width-col, c, stack, scratch[:0])
+				c.flat = fits(width-col, c, stack, &scratch)
 			}
 		}
 		stack = c.push(stack)
@@ -155,14 +147,15 @@ func (c cell) push(stack []cell) []cell {
 	return stack
 }
 
-// fits tells that c and what follows up to the next line end, or to where one may be, have room. It
-// takes an empty stack, and gives back what has become of that, to be emptied and used again.
-func fits(room int, c cell, rest, stack []cell) (ok bool, used []cell) {
-	stack = append(stack, c)
+// fits tells that c and what follows up to the next line end, or to where one may be, have room. Its
+// stack is kept in scratch, to be used again.
+func fits(room int, c cell, rest []cell, scratch *[]cell) bool {
+	stack := append((*scratch)[:0], c)
+	defer func() { *scratch = stack }()
 	for room >= 0 {
 		if len(stack) == 0 {
 			if len(rest) == 0 {
-				return true, stack
+				return true
 			}
 			stack = append(stack, rest[len(rest)-1])
 			rest = rest[:len(rest)-1]
@@ -172,12 +165,12 @@ func fits(room int, c cell, rest, stack []cell) (ok bool, used []cell) {
 		switch c.doc.kind {
 		case docBreak:
 			if !c.flat {
-				return true, stack
+				return true
 			}
 			room -= len(c.doc.text)
 		case docLinks:
 			if !c.flat && len(c.doc.kids) > 0 {
-				return true, stack
+				return true
 			}
 			stack = c.push(stack)
 		case docText:
@@ -186,5 +179,5 @@ func fits(room int, c cell, rest, stack []cell) (ok bool, used []cell) {
 			stack = c.push(stack)
 		}
 	}
-	return false, stack
+	return false
 }

@@ -19,7 +19,9 @@ func quote(s string) string {
 	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
 		q = `"`
 	}
-	if strings.Contains(s, `\`) && !strings.Contains(s, q) && !needsEscape(s) {
+	// a raw literal cannot escape a character that a reader could not see
+	unseen := strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	if strings.Contains(s, `\`) && !strings.Contains(s, q) && !unseen {
 		return "r" + q + s + q
 	}
 	var b strings.Builder
@@ -29,12 +31,6 @@ func quote(s string) string {
 	}
 	b.WriteString(q)
 	return b.String()
-}
-
-// needsEscape tells that s has a character that a reader could not see. A raw
-// literal cannot escape it.
-func needsEscape(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func escape(b *strings.Builder, r rune, q byte) {

@@ -10,60 +10,48 @@ import (
 // exists and ||. Only lists for which joinable is true are put together, and
 // their order is as they stand.
 func (b Bool) Fuse(joinable func(Value) bool, join func([]Value) Value) Bool {
-	f := fuser{joinable, join}
-	return b.Rewrite(f.rewrite).AsBool()
+	return b.Rewrite(func(v Value) Value {
+		if v.n.op != opAnd && v.n.op != opOr {
+			return v
+		}
+		loops := func(n *node) bool {
+			return n.macro() == v.n.op.quantifier() && len(n.vars) == 1 && joinable(Value{n.args[0]})
+		}
+		var terms []*node
+		var lists [][]Value // of each term that is a loop
+		for _, n := range v.n.args {
+			var list []Value
+			if loops(n) {
+				list = append(list, Value{n.args[0]})
+				says := func(t *node) bool { return loops(t) && t.vars[0] == n.vars[0] && equal(t.args[1], n.args[1]) }
+				if i := slices.IndexFunc(terms, says); i >= 0 {
+					lists[i] = append(lists[i], list...)
+					continue
+				}
+			}
+			terms, lists = append(terms, n), append(lists, list)
+		}
+		if len(terms) == len(v.n.args) {
+			return v
+		}
+		for i, n := range terms {
+			if len(lists[i]) > 1 {
+				terms[i] = join(lists[i]).Macro(n.macro(), Ident(n.vars[0]), Value{n.args[1]}).n
+			}
+		}
+		return andOr(v.n.op, bools(terms)).Value
+	}).AsBool()
 }
 
-type fuser struct {
-	joinable func(Value) bool
-	join     func([]Value) Value
-}
-
-func (f fuser) rewrite(v Value) Value {
-	var q Quantifier
-	switch v.n.op {
+// quantifier is the macro that joins what it asks of each element as o joins its terms.
+func (o op) quantifier() MacroName {
+	switch o {
 	case opAnd:
-		q = ForAll
+		return MacroAll
 	case opOr:
-		q = ForSome
-	default:
-		return v
+		return MacroExists
 	}
-	var terms []Bool
-	done := make([]bool, len(v.n.args))
-	for i := range v.n.args {
-		if !done[i] {
-			terms = append(terms, f.fused(v.n.args, i, q, done))
-		}
-	}
-	if len(terms) == len(v.n.args) {
-		return v
-	}
-	return andOr(v.n.op, terms).Value
-}
-
-// fused is term i together with those after it that say the same.
-func (f fuser) fused(args []*node, i int, q Quantifier, done []bool) Bool {
-	first := args[i]
-	if !f.loop(first, q) {
-		return Bool{Value{first}}
-	}
-	lists := []Value{{first.args[0]}}
-	for j := i + 1; j < len(args); j++ {
-		n := args[j]
-		if !done[j] && f.loop(n, q) && n.vars[0] == first.vars[0] && equal(n.args[1], first.args[1]) {
-			lists = append(lists, Value{n.args[0]})
-			done[j] = true
-		}
-	}
-	if len(lists) == 1 {
-		return Bool{Value{first}}
-	}
-	return q.Of(f.join(lists), Ident(first.vars[0]), Bool{Value{first.args[1]}})
-}
-
-func (f fuser) loop(n *node, q Quantifier) bool {
-	return n.macro() == q.macro() && len(n.vars) == 1 && len(n.args) == 2 && f.joinable(Value{n.args[0]})
+	return noMacro
 }
 
 // OptionalPath is the fields of a chain of selections, optional or not, that
@@ -114,11 +102,8 @@ func (b Bool) JoinLoops() Bool {
 // joinedLoops joins the loops in n, with what goes along with them, and puts what becomes of
 // each part in order.
 func joinedLoops(n *node, along func(*node, MacroName) *node, ordered func(*node) *node) *node {
-	switch n.op {
-	case opAnd:
-		n = mergedTerms(n, MacroAll, along)
-	case opOr:
-		n = mergedTerms(n, MacroExists, along)
+	if n.op == opAnd || n.op == opOr {
+		n = mergedTerms(n, along)
 	}
 	return ordered(n.each(func(_ int, a *node) *node { return joinedLoops(a, along, ordered) }))
 }
@@ -161,7 +146,8 @@ func cheapestFirst(n *node) *node {
 
 // mergedTerms puts the quantifiers among the terms of n together, each where its
 // list comes up first.
-func mergedTerms(n *node, quantifier MacroName, along func(*node, MacroName) *node) *node {
+func mergedTerms(n *node, along func(*node, MacroName) *node) *node {
+	quantifier := n.op.quantifier()
 	loops := map[uint64][]int{} // places of loops among the terms, by the hash of their lists
 	terms := slices.Clone(n.args)
 	isLoop := func(a *node) bool { return a.macro() == quantifier && len(a.vars) == 1 }
@@ -247,7 +233,8 @@ func without(terms []Bool, v Definition, total func(Value) bool) []Bool {
 	}
 	const short = 10 // nodes: object.spec.?template.?spec is shorter
 	whole := total(v.Expr)
-	if uses == 1 && !looped || v.Expr.n.size < short && v.Expr.n.isPath1() || !whole {
+	_, _, isPath := v.Expr.OptionalPath()
+	if uses == 1 && !looped || v.Expr.n.size < short && (isPath || v.Expr.n.isLiteral()) || !whole {
 		return replaced(terms, v.Name, v.Expr)
 	}
 	scope := &Scope{}
@@ -287,15 +274,6 @@ func (n *node) readings(name string, loop bool) (uses int, looped bool) {
 		uses, looped = uses+k, looped || l
 	}
 	return uses, looped
-}
-
-// isPath1 tells of a literal, or of a value that is read by nothing but its path.
-func (n *node) isPath1() bool {
-	if n.isLiteral() || n.op == opIdent {
-		return true
-	}
-	_, _, ok := Value{n}.OptionalPath()
-	return ok
 }
 
 // Plain tells of a literal, or of a field that nothing stands in for where it is missing.
@@ -338,10 +316,7 @@ func (n *node) summed() (place *node, names []string) {
 		}
 		return left, append(some, more...)
 	}
-	of := n
-	if inner := n.emptyIfMissing(); inner != nil {
-		of = inner
-	}
+	of := cmp.Or(n.emptyIfMissing(), n)
 	if of.op != opSelect && of.op != opOpt {
 		return nil, nil
 	}

@@ -1,6 +1,9 @@
 package cel
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // What an expression makes: the Objects and JSON patches of a MutatingAdmissionPolicy.
 
@@ -14,14 +17,11 @@ func (v Value) MakesEmpty() bool {
 
 // FieldsOf are the values that v gives a field of a struct, wherever it makes one.
 func (v Value) FieldsOf(name, field string) (out []Value) {
-	v.Walk(func(v Value) bool {
-		for i, f := range v.n.vars {
-			if v.n.op == opStruct && v.n.name == name && f == field {
-				out = append(out, Value{v.n.args[i]})
-			}
+	for _, fields := range v.Structs(name) {
+		if value, ok := fields[field]; ok {
+			out = append(out, value)
 		}
-		return true
-	})
+	}
 	return out
 }
 
@@ -97,7 +97,9 @@ func (n *node) listsObjects() bool {
 }
 
 // MakesStruct tells that v makes an Object or a JSON patch, anywhere.
-func (v Value) MakesStruct() bool { return makesStruct(v.n) }
+func (v Value) MakesStruct() bool {
+	return v.n.some(func(n *node) bool { return n.op == opStruct })
+}
 
 // IsSelection tells that v reads a field, or an element, of something.
 func (v Value) IsSelection() bool { return v.n.op == opSelect || v.n.op == opIndex }
@@ -110,20 +112,25 @@ func (v Value) IsText() bool { return v.n != nil && v.n.op == opString }
 func (v Value) LiteralType() string {
 	n := v.n.plain()
 	switch n.op {
-	case opString, opBool, opInt, opDouble:
-		return n.op.literalType()
+	case opString:
+		return "string"
+	case opBool:
+		return "bool"
+	case opInt:
+		return "int"
+	case opDouble:
+		return "double"
 	case opBinary:
 		if n.operator() == Plus && v.Prefix() != "" {
-			return opString.literalType()
+			return "string"
 		}
-	case opList, opMap:
-		for _, a := range n.args {
-			if a.op != opString {
-				return ""
-			}
+	case opList:
+		if areTexts(n.args) {
+			return "list(string)"
 		}
-		if len(n.args) > 0 {
-			return n.op.literalType()
+	case opMap:
+		if areTexts(n.args) {
+			return "map(string, string)"
 		}
 	case opSelect, opIndex:
 		for n.op == opSelect || n.op == opIndex {
@@ -136,22 +143,9 @@ func (v Value) LiteralType() string {
 	return ""
 }
 
-func (o op) literalType() string {
-	switch o {
-	case opString:
-		return "string"
-	case opBool:
-		return "bool"
-	case opInt:
-		return "int"
-	case opDouble:
-		return "double"
-	case opList:
-		return "list(string)"
-	case opMap:
-		return "map(string, string)"
-	}
-	return ""
+// areTexts tells of some nodes that all are literal texts.
+func areTexts(ns []*node) bool {
+	return len(ns) > 0 && !slices.ContainsFunc(ns, func(n *node) bool { return n.op != opString })
 }
 
 // VariableName is the name of a variable; "" where v is none.
@@ -181,9 +175,10 @@ func (v Value) Sets() (out []string) {
 				continue
 			case value.op == opMap && len(value.args) > 0:
 				for k := 0; k < len(value.args); k += 2 {
-					out = append(out, strings.TrimPrefix(at+"/"+field+"/"+escaped(Value{value.args[k]}.Prefix()), "/"))
+					step := strings.NewReplacer("~", "~0", "/", "~1").Replace(Value{value.args[k]}.Prefix())
+					out = append(out, strings.TrimPrefix(at+"/"+field+"/"+step, "/"))
 				}
-			case !makesStruct(value):
+			case !Value{value}.MakesStruct():
 				out = append(out, strings.TrimPrefix(at+"/"+field, "/"))
 			}
 		}
@@ -191,14 +186,6 @@ func (v Value) Sets() (out []string) {
 	})
 	return out
 }
-
-// escaped is a key as a step of a path.
-func escaped(key string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-}
-
-// makesStruct tells that a struct is made in n.
-func makesStruct(n *node) bool { return n.some(func(n *node) bool { return n.op == opStruct }) }
 
 // A Making is how a value is made.
 type Making int

@@ -1,5 +1,7 @@
 package cel
 
+import "slices"
+
 // What orValue and or mean on a value that is not optional differs between the
 // releases of Kubernetes: up to 1.36 it is the value, and since 1.37, whose API
 // server has a newer CEL library, it is an error. What is known here of each value
@@ -42,15 +44,13 @@ func (o optionality) within() optionality {
 // variables.name is looked up; all else that it does not bind is data, in which
 // nothing is optional.
 func (v Value) WithoutPlainOptionals(variables func(name string) (Value, bool)) Value {
-	o := optionals{variables: variables, known: map[string]optionality{}}
-	return Value{o.rewrite(v.n, nil)}
+	return Value{newOptionals(variables).rewrite(v.n, nil)}
 }
 
 // WithoutPlainOptionals is a boolean to the type checker too, which knows less of x
 // than of x.orValue(true).
 func (b Bool) WithoutPlainOptionals(variables func(name string) (Value, bool)) Bool {
-	o := optionals{variables: variables, known: map[string]optionality{}}
-	return Bool{Value{o.condition(b.n)}}
+	return Bool{Value{newOptionals(variables).condition(b.n)}}
 }
 
 func (o *optionals) condition(n *node) *node {
@@ -71,17 +71,15 @@ type optionals struct {
 	known     map[string]optionality // of variables.name
 }
 
+func newOptionals(variables func(name string) (Value, bool)) *optionals {
+	return &optionals{variables: variables, known: map[string]optionality{}}
+}
+
 func (o *optionals) rewrite(n *node, bound scoped[optionality]) *node {
 	if n == nil {
 		return n
 	}
-	inner := bound
-	n = n.each(func(i int, a *node) *node {
-		if i == 1 {
-			inner = o.inside(n, bound)
-		}
-		return o.rewrite(a, inner)
-	})
+	n = n.each(func(i int, a *node) *node { return o.rewrite(a, o.inside(n, i, bound)) })
 	if n.isOrValue() && o.of(n.args[0], bound) == plain {
 		return n.args[0]
 	}
@@ -99,18 +97,14 @@ func (o *optionals) visit(n *node, bound scoped[optionality], f func(*node, scop
 		return
 	}
 	f(n, bound)
-	inner := bound
 	for i, a := range n.args {
-		if i == 1 {
-			inner = o.inside(n, bound)
-		}
-		o.visit(a, inner, f)
+		o.visit(a, o.inside(n, i, bound), f)
 	}
 }
 
-// inside is what is bound in the bodies of n, if it is a macro.
-func (o *optionals) inside(n *node, bound scoped[optionality]) scoped[optionality] {
-	if n.op != opMacro {
+// inside is what is bound in the part i of n.
+func (o *optionals) inside(n *node, i int, bound scoped[optionality]) scoped[optionality] {
+	if !n.binds(i) {
 		return bound
 	}
 	return boundBy(n, o.of(n.args[0], bound), bound)
@@ -154,7 +148,18 @@ func (o *optionals) of(n *node, bound scoped[optionality]) optionality {
 	case opMember:
 		return o.method(n, bound)
 	case opCall:
-		return o.function(n, bound)
+		switch n.function() {
+		case FuncOptionalNone:
+			return optional
+		case FuncOptionalOf, FuncOptionalOfNonZeroValue:
+			if len(n.args) == 1 {
+				return o.of(n.args[0], bound).within()
+			}
+		case FuncSize, FuncType, FuncInt, FuncUint, FuncDouble, FuncString, FuncBool:
+			return plain
+		case FuncOptionalUnwrap:
+			return unclear
+		}
 	case opMacro:
 		return o.macro(n, bound)
 	case opHas, opAnd, opOr, opNot:
@@ -179,28 +184,22 @@ func either(a, b optionality) optionality {
 
 // whole is plain for what is made of plain parts only.
 func (o *optionals) whole(n *node, bound scoped[optionality]) optionality {
-	for _, a := range n.args {
-		if o.of(a, bound) != plain {
-			return unclear
-		}
+	if slices.ContainsFunc(n.args, func(a *node) bool { return o.of(a, bound) != plain }) {
+		return unclear
 	}
 	return plain
 }
 
 // variable is the optionality of variables.name.
 func (o *optionals) variable(n *node, bound scoped[optionality]) (of optionality, ok bool) {
-	if _, hidden := bound.of("variables"); hidden || n.args[0].op != opIdent || n.args[0].name != "variables" || o.variables == nil {
+	v, ok := n.composed(o.variables)
+	if _, hidden := bound.of("variables"); hidden || !ok {
 		return unclear, false
 	}
-	if of, done := o.known[n.name]; done {
-		return of, true
+	if _, done := o.known[n.name]; !done {
+		o.known[n.name] = unclear // for one that reads itself, which no API server takes
+		o.known[n.name] = o.of(v, nil)
 	}
-	v, ok := o.variables(n.name)
-	if !ok {
-		return unclear, false
-	}
-	o.known[n.name] = unclear // for one that reads itself, which no API server takes
-	o.known[n.name] = o.of(v.n, nil)
 	return o.known[n.name], true
 }
 
@@ -223,22 +222,6 @@ func (o *optionals) method(n *node, bound scoped[optionality]) optionality {
 	case FuncValidate: // of a format
 		return optional
 	case FuncUnwrapOpt:
-		return unclear
-	}
-	return o.whole(n, bound)
-}
-
-func (o *optionals) function(n *node, bound scoped[optionality]) optionality {
-	switch n.function() {
-	case FuncOptionalNone:
-		return optional
-	case FuncOptionalOf, FuncOptionalOfNonZeroValue:
-		if len(n.args) == 1 {
-			return o.of(n.args[0], bound).within()
-		}
-	case FuncSize, FuncType, FuncInt, FuncUint, FuncDouble, FuncString, FuncBool:
-		return plain
-	case FuncOptionalUnwrap:
 		return unclear
 	}
 	return o.whole(n, bound)
@@ -273,15 +256,12 @@ type Change struct {
 	Since Release
 }
 
-// Function is the function that is called.
-func (c Change) Function() string { return c.Call.n.name }
-
 // Changes are the calls of v that do not mean the same in all releases from oldest
 // to the latest. What v reads as variables.name is looked up; all else that it does
 // not bind is data.
 func (v Value) Changes(oldest Release, variables func(name string) (Value, bool)) []Change {
 	var out []Change
-	o := optionals{variables: variables, known: map[string]optionality{}}
+	o := newOptionals(variables)
 	o.visit(v.n, nil, func(n *node, bound scoped[optionality]) {
 		if since := o.changed(n, bound); since > oldest {
 			out = append(out, Change{Value{n}, since})

@@ -82,7 +82,7 @@ func TestChanges(t *testing.T) {
 	} {
 		var got []string
 		for _, c := range parse(t, tt.text).Changes(tt.oldest, nil) {
-			got = append(got, c.Function()+" "+c.Since.String())
+			got = append(got, c.Call.n.name+" "+c.Since.String())
 		}
 		if strings.Join(got, ", ") != tt.want {
 			t.Errorf("%s from %s: %v, want %s", tt.text, tt.oldest, got, tt.want)

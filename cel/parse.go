@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -56,10 +57,7 @@ func (v Value) Written() string {
 // syntaxError is the first error by place: the later ones follow from it.
 func syntaxError(es []*common.Error) diag.Diagnostic {
 	first := slices.MinFunc(es, func(a, b *common.Error) int {
-		if a.Location.Line() != b.Location.Line() {
-			return a.Location.Line() - b.Location.Line()
-		}
-		return a.Location.Column() - b.Location.Column()
+		return cmp.Or(a.Location.Line()-b.Location.Line(), a.Location.Column()-b.Location.Column())
 	})
 	message := strings.TrimPrefix(first.Message, "Syntax error: ")
 	message, _, _ = strings.Cut(message, " expecting {") // every token there is
@@ -95,11 +93,26 @@ func (r *reader) node(e ast.Expr) *node {
 		s := e.AsSelect()
 		return newNode(node{op: opSelect, name: s.FieldName(), args: []*node{r.node(s.Operand())}})
 	case ast.ListKind:
-		return r.list(e.AsList())
+		args := r.nodes(e.AsList().Elements())
+		for i := range args {
+			args[i] = maybe(args[i], e.AsList().IsOptional(int32(i)))
+		}
+		return newNode(node{op: opList, args: args})
 	case ast.MapKind:
-		return r.mapping(e.AsMap())
+		n := node{op: opMap}
+		for _, one := range e.AsMap().Entries() {
+			entry := one.AsMapEntry()
+			n.args = append(n.args, maybe(r.node(entry.Key()), entry.IsOptional()), r.node(entry.Value()))
+		}
+		return newNode(n)
 	case ast.StructKind:
-		return r.structure(e.AsStruct())
+		n := node{op: opStruct, name: e.AsStruct().TypeName()}
+		for _, one := range e.AsStruct().Fields() {
+			field := one.AsStructField()
+			n.vars = append(n.vars, field.Name())
+			n.args = append(n.args, maybe(r.node(field.Value()), field.IsOptional()))
+		}
+		return newNode(n)
 	case ast.CallKind:
 		return r.call(e)
 	}
@@ -141,33 +154,6 @@ func maybe(n *node, optional bool) *node {
 	return n
 }
 
-func (r *reader) list(l ast.ListExpr) *node {
-	args := r.nodes(l.Elements())
-	for i := range args {
-		args[i] = maybe(args[i], l.IsOptional(int32(i)))
-	}
-	return newNode(node{op: opList, args: args})
-}
-
-func (r *reader) mapping(m ast.MapExpr) *node {
-	var args []*node
-	for _, e := range m.Entries() {
-		me := e.AsMapEntry()
-		args = append(args, maybe(r.node(me.Key()), me.IsOptional()), r.node(me.Value()))
-	}
-	return newNode(node{op: opMap, args: args})
-}
-
-func (r *reader) structure(s ast.StructExpr) *node {
-	n := node{op: opStruct, name: s.TypeName()}
-	for _, e := range s.Fields() {
-		f := e.AsStructField()
-		n.vars = append(n.vars, f.Name())
-		n.args = append(n.args, maybe(r.node(f.Value()), f.IsOptional()))
-	}
-	return newNode(n)
-}
-
 func (r *reader) call(e ast.Expr) *node {
 	c := e.AsCall()
 	if c.IsMemberFunction() {
@@ -192,7 +178,13 @@ func (r *reader) call(e ast.Expr) *node {
 	case operators.OptSelect:
 		return newNode(node{op: opOpt, name: args[1].lit.(string), args: args[:1]})
 	case operators.Has:
-		return r.has(e, args)
+		switch {
+		case len(args) == 1 && args[0].op == opSelect:
+			return newNode(node{op: opHas, name: args[0].name, args: args[0].args})
+		case len(args) == 1 && args[0].op == opIndex:
+			return r.fail(e, "has() takes one field selection, as in has(object.spec); of a key, write 'k' in m")
+		}
+		return r.fail(e, "has() takes one field selection, as in has(object.spec)")
 	default:
 		if sign, ok := operators.FindReverseBinaryOperator(name); ok {
 			return newNode(node{op: opBinary, name: sign, args: args})
@@ -213,16 +205,6 @@ func flatten(o op, args []*node) *node {
 		}
 	}
 	return newNode(node{op: o, args: flat})
-}
-
-func (r *reader) has(e ast.Expr, args []*node) *node {
-	if len(args) == 1 && args[0].op == opIndex {
-		return r.fail(e, "has() takes one field selection, as in has(object.spec); of a key, write 'k' in m")
-	}
-	if len(args) != 1 || args[0].op != opSelect {
-		return r.fail(e, "has() takes one field selection, as in has(object.spec)")
-	}
-	return newNode(node{op: opHas, name: args[0].name, args: args[0].args})
 }
 
 // member tells macros and functions with a qualified name from methods.

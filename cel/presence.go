@@ -10,29 +10,30 @@ func (g *guardContext) needs(n *node) conditions {
 	case opIdent:
 		return nil
 	case opSelect:
-		if v, ok := g.variable(n); ok {
-			return v.needs()
+		if outside, expr, ok := g.variable(n); ok {
+			need, done := g.asked[n.name]
+			if !done {
+				need = outside.needs(expr)
+				g.asked[n.name] = need
+			}
+			return need
 		}
 		return g.needs(n.args[0]).and(g.needsField(n.args[0], n.name))
 	case opHas:
 		return g.needs(n.args[0])
 	case opIndex:
 		return g.needsItems(n.args[0]).and(g.needs(n.args[1])).and(g.needsIndex(n))
-	case opCall:
+	case opCall, opMember:
 		if n.function() == FuncSize {
 			return g.needsItems(n.args[0])
 		}
-	case opMember:
-		if n.function() == FuncSize {
-			return g.needsItems(n.args[0])
-		}
-		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
+		if n.op == opMember && (n.function() == FuncOr || n.function() == FuncOrValue) { // evaluate their argument when they must
 			return g.needs(n.args[0])
 		}
 	case opAnd, opOr:
 		return g.needsTruth(n)
 	case opBinary:
-		if l := n.args[1]; n.operator() == In && l.op == opList && len(l.args) == 0 { // false, whatever is looked for
+		if n.operator() == In && n.args[1].isEmptyList() { // false, whatever is looked for
 			return nil
 		}
 		if n.operator() == In {
@@ -46,13 +47,9 @@ func (g *guardContext) needs(n *node) conditions {
 		}
 		return g.needsItems(n.args[0]).and(g.needsBody(n))
 	}
-	return g.needsAll(n.args)
-}
-
-func (g *guardContext) needsAll(ns []*node) conditions {
 	var out conditions
-	for _, n := range ns {
-		out = out.and(g.needs(n))
+	for _, a := range n.args {
+		out = out.and(g.needs(a))
 	}
 	return out
 }
@@ -154,27 +151,9 @@ func (g *guardContext) needsIndex(n *node) conditions {
 	return nil
 }
 
-// A composed variable is inferred from outside of all macros.
-type composed struct {
-	g    *guardContext
-	name string
-	expr *node
-}
-
-func (c composed) needs() conditions {
-	need, done := c.g.asked[c.name]
-	if !done {
-		need = c.g.needs(c.expr)
-		c.g.asked[c.name] = need
-	}
-	return need
-}
-
-// variable is the composed variable that n selects.
-func (g *guardContext) variable(n *node) (composed, bool) {
-	if n.op != opSelect || n.args[0].op != opIdent || n.args[0].name != "variables" || g.Variables == nil {
-		return composed{}, false
-	}
-	v, ok := g.Variables(n.name)
-	return composed{&guardContext{Surroundings: g.Surroundings, asked: g.asked}, n.name, v.n}, ok
+// variable is the composed variable that n selects, and the guard outside of all macros,
+// where it stands.
+func (g *guardContext) variable(n *node) (outside *guardContext, expr *node, ok bool) {
+	expr, ok = n.composed(g.Variables)
+	return &guardContext{Surroundings: g.Surroundings, asked: g.asked}, expr, ok
 }

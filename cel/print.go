@@ -44,42 +44,27 @@ func (n *node) prec() int {
 	case opAnd:
 		return precAnd
 	case opBinary:
-		return precOf(n.operator())
+		switch n.operator() {
+		case Plus, Minus:
+			return precSum
+		case Times, Over, Modulo:
+			return precProduct
+		}
+		return precRelation
 	case opNot, opNeg:
 		return precUnary
 	case opInt, opDouble:
-		if n.negative() {
+		if strings.HasPrefix(n.atom(), "-") {
 			return precUnary
 		}
 	}
 	return precMember
 }
 
-func precOf(op Operator) int {
-	switch op {
-	case Plus, Minus:
-		return precSum
-	case Times, Over, Modulo:
-		return precProduct
-	}
-	return precRelation
-}
-
-// negative tells that n is a literal that prints with a sign.
-func (n *node) negative() bool {
-	switch n.op {
-	case opInt:
-		return n.lit.(int64) < 0
-	case opDouble:
-		return number(n.lit.(float64))[0] == '-'
-	}
-	return false
-}
-
 // operand prints n with parentheses if it binds looser than least.
 func operand(n *node, least int) doc {
 	if n.prec() < least {
-		return parenBreak(print(n))
+		return groupDoc(textDoc("("), nest(softline(), print(n)), softline(), textDoc(")"))
 	}
 	return print(n)
 }
@@ -94,21 +79,38 @@ func print(n *node) doc {
 	case opCall:
 		return cat(textDoc(n.name), arguments(n.args))
 	case opList:
-		return listDoc(n)
+		ds := docs(n.args)
+		if slices.ContainsFunc(n.args, func(a *node) bool { return len(a.args) > 0 }) {
+			return enclosed("[", join(ds, ","), "]")
+		}
+		return enclosed("[", fill(ds), "]")
 	case opMap:
-		return mapping(n)
+		var entries []doc
+		for i := 0; i < len(n.args); i += 2 {
+			entries = append(entries, cat(print(n.args[i]), textDoc(": "), print(n.args[i+1])))
+		}
+		return enclosed("{", join(entries, ","), "}")
 	case opStruct:
-		return structure(n)
+		var fields []doc
+		for i, a := range n.args {
+			field := n.vars[i] + ": "
+			if a.op == opMaybe {
+				field, a = "?"+field, a.args[0]
+			}
+			fields = append(fields, cat(textDoc(field), print(a)))
+		}
+		return enclosed(n.name+"{", join(fields, ","), "}")
 	case opMaybe:
 		return cat(textDoc("?"), print(n.args[0]))
-	case opAnd:
-		return andOrDoc(n, "&&", precAnd)
-	case opOr:
-		return andOrDoc(n, "||", precOr)
+	case opAnd, opOr:
+		return andOrDoc(n)
 	case opNot:
 		return cat(textDoc("!"), operand(n.args[0], precMember))
-	case opNeg:
-		return negation(n)
+	case opNeg: // what would otherwise be read as one literal, or as no negation at all, is in parentheses
+		if a := n.args[0]; a.op == opInt || a.op == opDouble {
+			return cat(textDoc("-"), paren(print(a)))
+		}
+		return cat(textDoc("-"), operand(n.args[0], precMember))
 	case opBinary:
 		return binary(n)
 	case opCond:
@@ -187,13 +189,10 @@ func docs(ns []*node) []doc {
 }
 
 func arguments(ns []*node) doc {
-	switch {
-	case len(ns) == 0:
-		return textDoc("()")
-	case len(ns) == 1 && hugs(ns[0]):
+	if len(ns) == 1 && hugs(ns[0]) {
 		return paren(print(ns[0]))
 	}
-	return enclosed("(", join(docs(ns)), ")")
+	return enclosed("(", join(docs(ns), ","), ")")
 }
 
 // hugs tells that n opens a bracket of its own, which is where it may break.
@@ -206,76 +205,31 @@ func hugs(n *node) bool {
 }
 
 func enclosed(open string, ds []doc, end string) doc {
+	if len(ds) == 0 {
+		return textDoc(open + end)
+	}
 	return groupDoc(textDoc(open), nest(append([]doc{softline()}, ds...)...), softline(), textDoc(end))
 }
 
 // macro keeps the variables on the line of the list.
 func macro(n *node) doc {
 	open := "." + n.name + "(" + strings.Join(n.vars, ", ") + ","
-	body := append([]doc{line()}, join(docs(n.args[1:]))...)
+	body := append([]doc{line()}, join(docs(n.args[1:]), ",")...)
 	return cat(textDoc(open), groupDoc(nest(body...), softline()), textDoc(")"))
-}
-
-func listDoc(n *node) doc {
-	if len(n.args) == 0 {
-		return textDoc("[]")
-	}
-	ds := docs(n.args)
-	for _, a := range n.args {
-		if len(a.args) > 0 {
-			return enclosed("[", join(ds), "]")
-		}
-	}
-	return enclosed("[", fill(ds), "]")
-}
-
-func mapping(n *node) doc {
-	if len(n.args) == 0 {
-		return textDoc("{}")
-	}
-	var ds []doc
-	for i := 0; i < len(n.args); i += 2 {
-		ds = append(ds, cat(print(n.args[i]), textDoc(": "), print(n.args[i+1])))
-	}
-	return enclosed("{", join(ds), "}")
-}
-
-func structure(n *node) doc {
-	if len(n.args) == 0 {
-		return textDoc(n.name + "{}")
-	}
-	var ds []doc
-	for i, a := range n.args {
-		field := n.vars[i] + ": "
-		if a.op == opMaybe {
-			field, a = "?"+field, a.args[0]
-		}
-		ds = append(ds, cat(textDoc(field), print(a)))
-	}
-	return enclosed(n.name+"{", join(ds), "}")
 }
 
 // andOrDoc breaks behind the operators. A chain in a chain is indented,
 // so that lines of one depth are the terms of one operator.
-func andOrDoc(n *node, operator string, prec int) doc {
+func andOrDoc(n *node) doc {
+	sign := map[op]string{opAnd: " &&", opOr: " ||"}[n.op]
 	ds := make([]doc, len(n.args))
 	for i, a := range n.args {
-		d := operand(a, prec+1)
-		if a.op == opAnd && prec < precAnd {
-			d = nest(d)
+		ds[i] = operand(a, n.prec()+1)
+		if n.op == opOr && a.op == opAnd {
+			ds[i] = nest(ds[i])
 		}
-		ds[i] = d
 	}
-	return groupDoc(joinBy(ds, " "+operator, line)...)
-}
-
-// negation puts in parentheses what would otherwise be read as one literal, or as no negation at all.
-func negation(n *node) doc {
-	a := n.args[0]
-	if a.op == opInt || a.op == opDouble {
-		return cat(textDoc("-"), paren(print(a)))
-	}
-	return cat(textDoc("-"), operand(a, precMember))
+	return groupDoc(join(ds, sign)...)
 }
 
 // binary prints operators of one precedence that follow one another as one chain.

@@ -12,11 +12,7 @@ import "slices"
 //	JSONPatch{op: 'add', path: '/spec/volumes', value: object.spec.volumes}
 //	Object.spec{volumes: object.spec.volumes.filter(v, v.name != 'a')}
 func (c Checker) Puts(v Value, scalar func(Shape) bool) bool {
-	w := putter{scalar: scalar}
-	for _, r := range c.Roots {
-		w.bound = append(w.bound, binding[typed]{r.Name, typed{r.Shape, "."}})
-	}
-	return w.puts(v.n)
+	return putter{checked: checked{bound: c.bound()}, scalar: scalar}.puts(v.n)
 }
 
 type putter struct {
@@ -137,20 +133,16 @@ func (p putter) isPlain(n *node) bool {
 		}
 		return n.isTest()
 	case opCall, opMember:
-		return p.isPlainCall(n)
+		switch n.function() {
+		case FuncString, FuncInt, FuncUint, FuncDouble, FuncSize, FuncJoin, FuncReplace, FuncSplit, FuncLowerASCII, FuncUpperASCII, FuncTrim, FuncSubstring,
+			FuncFind, FuncIndexOf, FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncHasValue, FuncSign:
+			return true
+		case FuncDyn, FuncOrValue:
+			return all(n.args...)
+		}
+		return n.name == "escapeKey" || n.name == "format"
 	}
 	return false
-}
-
-func (p putter) isPlainCall(n *node) bool {
-	switch n.function() {
-	case FuncString, FuncInt, FuncUint, FuncDouble, FuncSize, FuncJoin, FuncReplace, FuncSplit, FuncLowerASCII, FuncUpperASCII, FuncTrim, FuncSubstring,
-		FuncFind, FuncIndexOf, FuncStartsWith, FuncEndsWith, FuncContains, FuncMatches, FuncHasValue, FuncSign:
-		return true
-	case FuncDyn, FuncOrValue:
-		return !slices.ContainsFunc(n.args, func(a *node) bool { return !p.isPlain(a) })
-	}
-	return n.name == "escapeKey" || n.name == "format"
 }
 
 func (p putter) isScalar(n *node) bool { return p.isScalarShape(p.typeOf(n)) }

@@ -22,8 +22,8 @@ func (r Reading) in(n *node) bool {
 	}
 	switch n.op {
 	case opSelect:
-		if v, ok := r.variable(n); ok {
-			return r.In(v)
+		if v, ok := n.composed(r.Variables); ok {
+			return r.in(v)
 		}
 	case opCond:
 		if holds, known := r.given(n.args[0]); known {
@@ -34,7 +34,7 @@ func (r Reading) in(n *node) bool {
 		rest := slices.DeleteFunc(slices.Clone(n.args), func(a *node) bool { _, known := r.given(a); return known })
 		return len(rest) > 0 && !slices.ContainsFunc(rest, func(a *node) bool { return !r.in(a) })
 	case opBinary: // nobody evaluates what is looked for in an empty list
-		if n.operator() == In && n.args[1].op == opList && len(n.args[1].args) == 0 {
+		if n.operator() == In && n.args[1].isEmptyList() {
 			return false
 		}
 	}
@@ -54,30 +54,12 @@ func (r Reading) given(n *node) (holds, known bool) {
 	return false, false
 }
 
-func (r Reading) variable(n *node) (Value, bool) {
-	if r.Variables == nil || n.args[0].op != opIdent || n.args[0].name != "variables" {
-		return Value{}, false
-	}
-	return r.Variables(n.name)
-}
-
 // What an expression asks about what may be missing.
-
-// Same tells that v and w are the same tree.
-func (v Value) Same(w Value) bool { return equal(v.n, w.n) }
 
 // Selection is the path that v reads without asking for any of it, as in object.spec.a.
 func (v Value) Selection() (path []string, ok bool) {
-	switch {
-	case v.IsZero():
-		return nil, false
-	case v.n.op == opIdent:
-		return []string{v.n.name}, true
-	case v.n.op != opSelect:
-		return nil, false
-	}
-	path, ok = Value{v.n.args[0]}.Selection()
-	return append(path, v.n.name), ok
+	path, ok = v.Path()
+	return path, ok && v.n.isSelection()
 }
 
 // Asked is the path that v asks for, where v is as has(object.spec.a).

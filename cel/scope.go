@@ -22,7 +22,7 @@ func (s *Scope) Empty() bool { return len(s.used) == 0 }
 
 // Binds tells that v reads a variable of s.
 func (s *Scope) Binds(v Value) bool {
-	return slices.ContainsFunc(s.used, func(name string) bool { return v.Count(name) > 0 })
+	return v.n.readsAny(s.used)
 }
 
 // Reserve keeps names from being handed out.

@@ -14,6 +14,23 @@ type Shape interface {
 	Elem() Shape
 }
 
+// fieldOf is the shape of a field; nil where nothing is known.
+func fieldOf(s Shape, name string) Shape {
+	if s == nil {
+		return nil
+	}
+	field, _ := s.Field(name)
+	return field
+}
+
+// elemOf is the shape of the elements; nil where nothing is known.
+func elemOf(s Shape) Shape {
+	if s == nil {
+		return nil
+	}
+	return s.Elem()
+}
+
 // A NullableShape knows whether values of a shape may be null where they are there,
 // as the rules of a ClusterRole without any.
 type NullableShape interface {
@@ -76,16 +93,11 @@ func (g *guardContext) infer(n *node) inferred {
 		}
 		r, ok := g.root(n)
 		return inferred{r.Shape, ok}
-	case opSelect:
-		if v, ok := g.variable(n); ok {
-			return v.g.infer(v.expr)
+	case opSelect, opIndex:
+		if outside, expr, ok := g.variable(n); ok {
+			return outside.infer(expr)
 		}
-		return g.infer(n.args[0]).field(n.name)
-	case opIndex:
-		if i := n.args[1]; i.op == opString {
-			return g.infer(n.args[0]).field(i.lit.(string))
-		}
-		return g.infer(n.args[0]).elem()
+		return g.infer(n.args[0]).step(n)
 	case opBinary, opList, opMap:
 		return g.inferAlike(n.args, n.op == opBinary)
 	case opCond:
@@ -99,19 +111,13 @@ func (g *guardContext) infer(n *node) inferred {
 			return g.inferOrValue(g.inferContent(n.args[0]), n.args[1])
 		}
 	case opMacro:
-		return g.inferMacro(n)
-	}
-	return inferred{}
-}
-
-// inferMacro is what is known of the list that a macro makes.
-func (g *guardContext) inferMacro(n *node) inferred {
-	switch {
-	case n.macro() == MacroFilter:
-		return g.infer(n.args[0])
-	case n.macro() == MacroMap:
-		elem := g.inside(n).infer(n.args[len(n.args)-1])
-		return inferred{listShape{elem.shape}, elem.data}
+		switch n.macro() {
+		case MacroFilter:
+			return g.infer(n.args[0])
+		case MacroMap:
+			elem := g.inside(n).infer(n.args[len(n.args)-1])
+			return inferred{listShape{elem.shape}, elem.data}
+		}
 	}
 	return inferred{}
 }
@@ -119,7 +125,7 @@ func (g *guardContext) inferMacro(n *node) inferred {
 // inferOrValue is a value for which another stands in where it is missing.
 func (g *guardContext) inferOrValue(s inferred, n *node) inferred {
 	if (n.op == opList || n.op == opMap) && len(n.args) == 0 {
-		if s.shape != nil && s.shape.Elem() == nil { // an empty map has none of an object's fields
+		if elemOf(s.shape) == nil { // an empty map has none of an object's fields
 			s.shape = nil
 		}
 		return s
@@ -154,38 +160,22 @@ func (g *guardContext) inferAlike(ns []*node, shaped bool) inferred {
 // inferContent is what is known of the value inside of an optional one.
 func (g *guardContext) inferContent(n *node) inferred {
 	switch n.op {
-	case opOpt, opSelect:
-		return g.inferMaybe(n.args[0]).field(n.name)
-	case opOptIdx:
-		if i := n.args[1]; i.op == opString {
-			return g.inferMaybe(n.args[0]).field(i.lit.(string))
+	case opOpt, opSelect, opOptIdx:
+		of := g.infer(n.args[0])
+		if !of.data { // it may be optional itself
+			of = g.inferContent(n.args[0])
 		}
-		return g.inferMaybe(n.args[0]).elem()
+		return of.step(n)
 	}
 	return inferred{}
 }
 
-// inferMaybe is what is known of a value that may be optional.
-func (g *guardContext) inferMaybe(n *node) inferred {
-	if s := g.infer(n); s.data {
-		return s
+// step is what n selects or reads by an index of s.
+func (s inferred) step(n *node) inferred {
+	if name, ok := n.field(); ok {
+		return inferred{fieldOf(s.shape, name), s.data}
 	}
-	return g.inferContent(n)
-}
-
-func (s inferred) field(name string) inferred {
-	if s.shape == nil {
-		return s
-	}
-	shape, _ := s.shape.Field(name)
-	return inferred{shape, s.data}
-}
-
-func (s inferred) elem() inferred {
-	if s.shape == nil {
-		return s
-	}
-	return inferred{s.shape.Elem(), s.data}
+	return inferred{elemOf(s.shape), s.data}
 }
 
 // A listShape is a list of which only the elements are known.

@@ -132,11 +132,7 @@ type presence struct {
 }
 
 func (p presence) short(n *node) *node {
-	terms := p.texts(p.joined(p.searched(n.args)))
-	if len(terms) == 1 {
-		return terms[0]
-	}
-	return newNode(node{op: p.op, args: terms})
+	return p.op.of(p.texts(p.joined(p.searched(n.args))))
 }
 
 // asked is what a term asks to be there, or nil.
@@ -180,7 +176,7 @@ func longer(path, step *node) *node {
 	}
 	var optional *node
 	switch {
-	case path.op == opHas && selects(step.args[0], path.name, path.args[0]):
+	case path.op == opHas && equal(step.args[0], newNode(node{op: opSelect, name: path.name, args: path.args})):
 		optional = newNode(node{op: opOpt, name: path.name, args: path.args})
 	case path.function() == FuncHasValue && goesTo(path.args[0], step.args[0]):
 		optional = path.args[0]
@@ -188,11 +184,6 @@ func longer(path, step *node) *node {
 		return nil
 	}
 	return Value{newNode(node{op: opOpt, name: step.name, args: []*node{optional}})}.HasValue().n
-}
-
-// selects tells of of.name.
-func selects(n *node, name string, of *node) bool {
-	return n.op == opSelect && n.name == name && equal(n.args[0], of)
 }
 
 // goesTo tells that an optional selection goes where another one does: o.?spec.?tls where
@@ -249,7 +240,7 @@ func (p presence) searches(term, list *node) bool {
 
 // emptyIfMissing is x of x.orValue([]), or nil.
 func (n *node) emptyIfMissing() *node {
-	if n.isOrValue() && n.args[1].op == opList && len(n.args[1].args) == 0 {
+	if n.isOrValue() && n.args[1].isEmptyList() {
 		return n.args[0]
 	}
 	return nil
@@ -330,7 +321,8 @@ func (n *node) ofEmptyText() (is, ok bool) {
 	case Differs:
 		return literal != "", isText
 	case In:
-		return isTextIn("", n.args[1])
+		texts := n.args[1].args
+		return slices.ContainsFunc(texts, isEmptyText), n.args[1].op == opList && areTexts(texts)
 	}
 	if !isText || n.op != opMember {
 		return false, false
@@ -343,18 +335,4 @@ func (n *node) ofEmptyText() (is, ok bool) {
 		return err == nil && re.MatchString(""), err == nil
 	}
 	return false, false
-}
-
-// isTextIn tells whether a text is in a list, of texts.
-func isTextIn(text string, list *node) (is, ok bool) {
-	if list.op != opList || len(list.args) == 0 {
-		return false, false
-	}
-	for _, item := range list.args {
-		if item.op != opString {
-			return false, false
-		}
-		is = is || item.lit == text
-	}
-	return is, true
 }

@@ -52,15 +52,14 @@ type simplifier struct {
 }
 
 func newSimplifier(v Value) simplifier {
-	return simplifier{unbound: !rebinds(v), simplifyCache: newMemory()}
-}
-
-func rebinds(v Value) bool {
-	return v.n.some(func(n *node) bool {
+	rebinds := v.n.some(func(n *node) bool {
 		return n.op == opMacro && slices.ContainsFunc(n.vars, func(x string) bool {
 			return isRoot(x) || x == "variables" || kindNamed(x) != Unknown
 		})
 	})
+	return simplifier{unbound: !rebinds, simplifyCache: &simplifyCache{
+		totals: map[standing]bool{}, outs: map[wanted]*node{}, learned: map[lesson]*facts{}, inside: map[standing]*typer{},
+	}}
 }
 
 // isRoot tells that name is a variable of the API server that is an object or null.
@@ -96,7 +95,7 @@ func (s simplifier) args(n *node, boolean bool) []*node {
 			at.known = at.learn(args[0], i == 1)
 		case n.op == opMacro && i == 1:
 			at.known = s.known.without(n.vars)
-			at.around = s.beneath(n, args[0])
+			at.around = remember(s.inside, standing{n, s.known, s.around}, func() *typer { return s.around.beneath(n, args[0]) })
 		}
 		args[i] = at.node(a, n.wantsBool(i, boolean))
 		if (n.op == opAnd || n.op == opOr) && args[i].isBool() && at.isTotal(args[i]) {
@@ -293,10 +292,6 @@ type simplifyCache struct {
 	inside  map[standing]*typer // of macros
 }
 
-func newMemory() *simplifyCache {
-	return &simplifyCache{totals: map[standing]bool{}, outs: map[wanted]*node{}, learned: map[lesson]*facts{}, inside: map[standing]*typer{}}
-}
-
 // A standing is a part where something is known.
 type standing struct {
 	n      *node
@@ -321,7 +316,13 @@ type lesson struct {
 // isTotal tells that n is not an error, whatever the input.
 func (s simplifier) isTotal(n *node) bool {
 	return remember(s.totals, standing{n, s.known, s.around}, func() bool {
-		return s.isTotalAlone(n) || s.around.isTotal(n, s.known)
+		if total := s.isTotalAlone(n); total || s.around == nil {
+			return total
+		}
+		around := *s.around
+		around.known = s.known
+		_, total := around.of(n)
+		return total
 	})
 }
 
@@ -338,11 +339,6 @@ func (s simplifier) node(n *node, boolean bool) *node {
 // what was found out where they hold is found again.
 func (s simplifier) learn(n *node, value bool) *facts {
 	return remember(s.learned, lesson{s.known, n, value}, func() *facts { return s.known.and(n, value) })
-}
-
-// beneath is what is around the body of the macro n, which goes through list.
-func (s simplifier) beneath(n, list *node) *typer {
-	return remember(s.inside, standing{n, s.known, s.around}, func() *typer { return s.around.beneath(n, list) })
 }
 
 // remember is what was found out, or is found out now.

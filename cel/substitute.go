@@ -34,16 +34,7 @@ func (v Value) SubstituteField(root, field string, w Value) Value {
 // SubstitutePath puts w where v reads path[0].path[1]..., and not where it reads what is
 // there as an optional value, or asks whether it is.
 func (v Value) SubstitutePath(path []string, w Value) Value {
-	return v.substitute(w, func(n *node) (*node, bool) { return w.n, n.isPlainPath(path) }, path[0])
-}
-
-func (n *node) isPlainPath(path []string) bool {
-	if n.op != opSelect && n.op != opIndex {
-		return len(path) == 1 && n.op == opIdent && n.name == path[0]
-	}
-	name, ok := n.field()
-	last := len(path) - 1
-	return ok && last > 0 && name == path[last] && n.args[0].isPlainPath(path[:last])
+	return v.substitute(w, func(n *node) (*node, bool) { return w.n, n.isPath(path) && !Value{n}.Asks() }, path[0])
 }
 
 // RenameField makes v select root.to where it selected root.from.
@@ -53,19 +44,15 @@ func (v Value) RenameField(root, from, to string) Value {
 		if !ok || name != from || !n.args[0].isPath([]string{root}) {
 			return nil, false
 		}
-		return renamed(n, to), true
+		of := Value{n.args[0]}
+		switch n.op {
+		case opHas:
+			return of.Has(to).n, true
+		case opOpt, opOptIdx:
+			return of.Opt(to).n, true
+		}
+		return of.Field(to).n, true
 	}, root)
-}
-
-func renamed(n *node, to string) *node {
-	v := Value{n.args[0]}
-	switch n.op {
-	case opHas:
-		return v.Has(to).n
-	case opOpt, opOptIdx:
-		return v.Opt(to).n
-	}
-	return v.Field(to).n
 }
 
 // substitute replaces each node for which at has a replacement, unless the
@@ -88,33 +75,23 @@ func (s *substitution) node(n *node) *node {
 	if m, ok := s.at(n); ok {
 		return m
 	}
-	if len(n.args) == 0 {
-		return n
+	hidden := n.op == opMacro && slices.Contains(n.vars, s.root)
+	if n.op == opMacro && !hidden {
+		n = s.avoidCapture(n)
 	}
-	if n.op != opMacro {
-		return n.with(s.nodes(n.args))
-	}
-	list := s.node(n.args[0])
-	if slices.Contains(n.vars, s.root) {
-		return n.with(append([]*node{list}, n.args[1:]...))
-	}
-	n = s.avoidCapture(n)
-	return n.with(append([]*node{list}, s.nodes(n.args[1:])...))
-}
-
-func (s *substitution) nodes(ns []*node) []*node {
-	out := make([]*node, len(ns))
-	for i, n := range ns {
-		out[i] = s.node(n)
-	}
-	return out
+	return n.each(func(i int, a *node) *node {
+		if hidden && i > 0 {
+			return a
+		}
+		return s.node(a)
+	})
 }
 
 // avoidCapture renames the variables of a macro that the replacement reads, if
 // there is anything to replace in the macro's bodies.
 func (s *substitution) avoidCapture(n *node) *node {
 	for i, x := range n.vars {
-		if !slices.Contains(s.free, x) || slices.EqualFunc(s.nodes(n.args[1:]), n.args[1:], equal) {
+		if !slices.Contains(s.free, x) || !slices.ContainsFunc(n.args[1:], func(a *node) bool { return !equal(a, s.node(a)) }) {
 			continue
 		}
 		scope := &Scope{}
@@ -145,26 +122,16 @@ func (s *substitution) avoidCapture(n *node) *node {
 func (v Value) Common(variable string) (path Value, name string) {
 	var steps []*node // from the variable outwards
 	first := true
-	var visit func(n *node, bound bool)
-	visit = func(n *node, bound bool) {
-		if read := n.steps(variable); read != nil {
-			if !bound && first {
+	walkFree(v.n, nil, func(n *node, bound []string) bool {
+		read := n.steps(variable)
+		if read != nil && !slices.Contains(bound, variable) {
+			if first {
 				steps, first = read, false
-			} else if !bound {
-				steps = samePrefix(steps, read)
 			}
-			return
+			steps = samePrefix(steps, read)
 		}
-		for i, a := range n.args {
-			if n.op == opMacro && i == 1 {
-				for _, x := range n.vars {
-					bound = bound || x == variable
-				}
-			}
-			visit(a, bound)
-		}
-	}
-	visit(v.n, false)
+		return read == nil
+	})
 	for len(steps) > 1 {
 		last := steps[len(steps)-1]
 		if (Reading{Value: Value{last}}).In(v) {

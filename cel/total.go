@@ -42,17 +42,6 @@ type typer struct {
 	strict bool // asks too that what is read is there
 }
 
-// isTotal tells that n has a value where some facts hold.
-func (t *typer) isTotal(n *node, known *facts) bool {
-	if t == nil {
-		return false
-	}
-	at := *t
-	at.known = known
-	_, ok := at.of(n)
-	return ok
-}
-
 // beneath is t in the body of the macro n, where it goes through list; nil where that
 // is another kind of macro.
 func (t *typer) beneath(n, list *node) *typer {
@@ -99,21 +88,6 @@ func typeOf(s Shape) typ {
 }
 
 func (t typ) is(kinds ...Kind) bool { return !t.optional && !t.null && slices.Contains(kinds, t.kind) }
-
-func (t typ) field(name string) typ {
-	if t.shape == nil {
-		return typ{}
-	}
-	s, _ := t.shape.Field(name)
-	return typeOf(s)
-}
-
-func (t typ) elem() typ {
-	if t.shape == nil {
-		return typ{}
-	}
-	return typeOf(t.shape.Elem())
-}
 
 // of is the type of n; false where n may be an error for what is there.
 func (t typer) of(n *node) (typ, bool) {
@@ -209,8 +183,8 @@ func (t typer) keyOf(n *node) (*node, bool) {
 // selection: that a field is there, needs has seen to. An object that may be null
 // has fields, none of which is there, but for the optional selection.
 func (t typer) selection(n *node) (typ, bool) {
-	if v, ok := t.variable(n); ok {
-		return typer{v.g, nil, t.known, t.strict}.of(v.expr)
+	if outside, expr, ok := t.variable(n); ok {
+		return typer{outside, nil, t.known, t.strict}.of(expr)
 	}
 	of, ok := t.of(n.args[0])
 	if n.op == opHas && ok && t.known.selected(n.args[0]) {
@@ -222,7 +196,7 @@ func (t typer) selection(n *node) (typ, bool) {
 	if n.op == opSelect && t.strict && !t.known.hasField(n.args[0], n.name) && !t.there(n, t.needsField(n.args[0], n.name)) {
 		return typ{}, false
 	}
-	field := of.field(n.name)
+	field := typeOf(fieldOf(of.shape, n.name))
 	switch n.op {
 	case opHas:
 		return typ{kind: BoolKind}, true
@@ -235,33 +209,23 @@ func (t typer) selection(n *node) (typ, bool) {
 }
 
 // index: that a literal is within, needs has seen to; a key of the map is.
-func (t typer) index(n *node) (typ, bool) {
+func (t typer) index(n *node) (out typ, ok bool) {
 	of, ok := t.of(n.args[0])
-	if !ok {
+	i, optional := n.args[1], n.op == opOptIdx
+	if !ok || !optional && !t.there(n, t.needsIndex(n)) {
 		return typ{}, false
 	}
-	i := n.args[1]
-	optional := n.op == opOptIdx
-	if !optional && !t.there(n, t.needsIndex(n)) {
-		return typ{}, false
-	}
+	m, isKey := t.keyOf(i)
 	switch {
 	case of.kind == MapKind && i.op == opString && (optional || !of.optional):
-		f := of.field(i.lit.(string))
-		f.optional = optional
-		return f, true
-	case of.is(ListKind) && i.op == opInt && (optional || i.lit.(int64) >= 0 && t.isList(n.args[0])):
-		e := of.elem()
-		e.optional = optional
-		return e, true
-	case of.is(MapKind):
-		if m, isKey := t.keyOf(i); isKey && equal(m, n.args[0]) {
-			e := of.elem()
-			e.optional = optional
-			return e, true
-		}
+		out = typeOf(fieldOf(of.shape, i.lit.(string)))
+	case of.is(ListKind) && i.op == opInt && (optional || i.lit.(int64) >= 0 && t.isList(n.args[0])), of.is(MapKind) && isKey && equal(m, n.args[0]):
+		out = typeOf(elemOf(of.shape))
+	default:
+		return typ{}, false
 	}
-	return typ{}, false
+	out.optional = optional
+	return out, true
 }
 
 func (t typer) ternary(n *node) (typ, bool) {
@@ -349,12 +313,7 @@ func (e kindedElem) Field(name string) (Shape, bool) {
 }
 
 // Elem is what is in the element.
-func (e kindedElem) Elem() Shape {
-	if e.t.shape == nil {
-		return nil
-	}
-	return e.t.shape.Elem()
-}
+func (e kindedElem) Elem() Shape { return elemOf(e.t.shape) }
 
 // Kind is that of the element.
 func (e kindedElem) Kind() Kind { return e.t.kind }
@@ -382,24 +341,16 @@ func (t typer) macro(n *node) (typ, bool) {
 // into is t in the body of the macro n, which goes through a list or a map.
 func (t typer) into(n *node, list typ) typer {
 	in := t
-	in.guardContext = t.within(n, list)
+	in.guardContext = t.inside(n)
+	if last := &in.bound[len(in.bound)-1].is; last.shape == nil && list.is(ListKind) { // what its type says of the elements
+		last.shape = elemOf(list.shape)
+	}
 	in.known = t.known.without(n.vars)
 	var keys *node
 	if len(n.vars) == 1 && list.is(MapKind) {
 		keys = n.args[0]
 	}
 	in.keys = t.keys.in(n, nil, keys)
-	return in
-}
-
-// within is the guard in the body of a macro, with what the type of its list
-// says of the elements.
-func (t typer) within(n *node, list typ) *guardContext {
-	in := t.inside(n)
-	last := &in.bound[len(in.bound)-1].is
-	if last.shape == nil && list.shape != nil && list.is(ListKind) {
-		last.shape = list.shape.Elem()
-	}
 	return in
 }
 

@@ -288,13 +288,12 @@ func Or(bs ...Bool) Bool { return andOr(opOr, bs) }
 
 // andOr is And or Or.
 func andOr(o op, bs []Bool) Bool {
-	unit := o == opAnd
 	var args []*node
 	seen := nodeSet{}
 	var add func(*node) bool
 	add = func(n *node) bool {
 		if n.op == opBool {
-			return n.lit.(bool) == unit // the unit adds nothing, its opposite decides
+			return n.lit.(bool) == o.unit() // the unit adds nothing, its opposite decides
 		}
 		if n.op == o {
 			return !slices.ContainsFunc(n.args, func(a *node) bool { return !add(a) })
@@ -306,16 +305,10 @@ func andOr(o op, bs []Bool) Bool {
 	}
 	for _, b := range bs {
 		if !add(b.n) {
-			return Lit(!unit)
+			return Lit(!o.unit())
 		}
 	}
-	switch len(args) {
-	case 0:
-		return Lit(unit)
-	case 1:
-		return Bool{Value{args[0]}}
-	}
-	return Bool{Value{newNode(node{op: o, args: args})}}
+	return Bool{Value{o.of(args)}}
 }
 
 // Not is the negation. A double negation goes, == and != change places, and

@@ -74,7 +74,11 @@ func (s search) choice(c, a, b *node) *node {
 
 // quantified turns one quantifier into the other, which negates its body.
 func (s search) quantified(n *node, want bool) *node {
-	exists := (n.macro() == MacroExists) == want
+	quantifier := n.macro()
+	if !want {
+		quantifier, _ = quantifier.dual()
+	}
+	exists := quantifier == MacroExists
 	body := s.truth(n.args[1], want)
 	list := n.args[0]
 	if each, ok := s.unrolled(list, n.vars[0], body, exists); ok {
@@ -85,11 +89,7 @@ func (s search) quantified(n *node, want bool) *node {
 	} else if _, known := b.Const(); known {
 		return s.filled(list, exists)
 	}
-	q := ForAll
-	if exists {
-		q = ForSome
-	}
-	return q.Of(Value{list}, Ident(n.vars[0]), Bool{Value{body}}).n
+	return Value{list}.Macro(quantifier, Ident(n.vars[0]), Value{body}).n
 }
 
 // unrolled is a quantifier over a list that is written out, if its body compares

@@ -105,15 +105,8 @@ func (n *node) field() (string, bool) {
 
 // isPath tells that n is path[0].path[1]...
 func (n *node) isPath(path []string) bool {
-	if len(path) == 0 {
-		return false
-	}
-	if n.op == opIdent {
-		return len(path) == 1 && n.name == path[0]
-	}
-	name, ok := n.field()
-	last := len(path) - 1
-	return ok && n.op != opHas && name == path[last] && n.args[0].isPath(path[:last])
+	have, ok := Value{n}.Path()
+	return ok && slices.Equal(have, path)
 }
 
 func (n *node) isFreePath(path, bound []string) bool {
@@ -283,7 +276,7 @@ func (v Value) HoistLoops(name func(Value) Value) Value {
 }
 
 func hoist(n *node, bound []string, name func(Value) Value) *node {
-	if len(bound) > 0 && n.op == opMacro && !dependsOn(Value{n}, bound) {
+	if len(bound) > 0 && n.op == opMacro && !n.readsAny(bound) {
 		return name(Value{n}).n
 	}
 	return n.each(func(i int, a *node) *node {
@@ -294,8 +287,18 @@ func hoist(n *node, bound []string, name func(Value) Value) *node {
 	})
 }
 
-func dependsOn(v Value, names []string) bool {
-	return slices.ContainsFunc(v.Idents(), func(free string) bool { return slices.Contains(names, free) })
+// readsAny tells that n reads one of some variables, and does not bind it itself.
+func (n *node) readsAny(names []string) bool {
+	return slices.ContainsFunc(names, func(x string) bool { return Value{n}.Count(x) > 0 })
+}
+
+// composed is the expression of the composed variable that n selects, if it is variables.name.
+func (n *node) composed(variables func(name string) (Value, bool)) (*node, bool) {
+	if variables == nil || n.op != opSelect || n.args[0].op != opIdent || n.args[0].name != "variables" {
+		return nil, false
+	}
+	v, ok := variables(n.name)
+	return v.n, ok
 }
 
 // scoped is what is known of the variables that macros bind, the inner ones last.

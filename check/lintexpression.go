@@ -75,7 +75,7 @@ func asksForNull(v cel.Value, name string) bool {
 	is := cel.Ident(name).Eq(cel.Null())
 	found := false
 	v.Walk(func(part cel.Value) bool {
-		found = found || part.Same(is.Value) || part.Same(cel.Not(is).Value)
+		found = found || cel.Equal(part, is.Value) || cel.Equal(part, cel.Not(is).Value)
 		return !found
 	})
 	return found
@@ -220,9 +220,9 @@ func (s *anyPolicy) knownOperations(v cel.Value) cel.Value {
 		is := operation.Eq(cel.String(op))
 		v = v.Rewrite(func(part cel.Value) cel.Value {
 			switch {
-			case part.Same(is.Value):
+			case cel.Equal(part, is.Value):
 				return cel.Lit(false).Value
-			case part.Same(cel.Not(is).Value):
+			case cel.Equal(part, cel.Not(is).Value):
 				return cel.Lit(true).Value
 			}
 			return part

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -93,71 +94,62 @@ Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 	return cmd
 }
 
-// A conversionPlan is what the flags and paths ask for.
-type conversionPlan struct {
-	out     convert.Destination
-	choices convert.Choices
-	sources []input.Source
-	params  []input.Source
-	unread  diag.List
-}
-
-// plan reads flags and sources. It writes nothing.
-func (f convertFlags) plan(paths []string, stdin io.Reader) (p conversionPlan, err error) {
-	if p.out, err = f.destination(); err != nil {
-		return p, err
+func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
+	paths, stdin := slices.Concat(args, f.files), cmd.InOrStdin()
+	out, err := f.destination()
+	if err != nil {
+		return err
 	}
-	if p.choices, err = f.Choices(); err != nil {
-		return p, err
+	choices, err := f.Choices()
+	if err != nil {
+		return err
 	}
-	if p.choices.Emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
-		return p, err
+	if choices.Emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
+		return err
 	}
-	p.choices.Translate.PackMutations = p.choices.Translate.Pack == translate.PackMatch
-	p.choices.Emit.Static = f.static
-	if p.choices.Emit.Params, p.params, err = f.staticParams(stdin); err != nil {
-		return p, err
+	choices.Translate.PackMutations = choices.Translate.Pack == translate.PackMatch
+	choices.Emit.Static = f.static
+	var params []input.Source
+	if choices.Emit.Params, params, err = f.staticParams(stdin); err != nil {
+		return err
 	}
 	if len(paths) == 0 && f.kustomize == "" {
-		return p, errors.New("convert needs a PATH: a file, a folder, or - for standard input")
+		return errors.New("convert needs a PATH: a file, a folder, or - for standard input")
 	}
 	if err := f.checkView(); err != nil {
-		return p, err
+		return err
 	}
-	if p.sources, p.unread, err = input.Sources(paths, f.kustomize, stdin); err != nil {
-		return p, err
-	}
-	input.Sort(p.sources)
-	return p, input.NotAmong(p.sources, "--report", f.report)
-}
-
-func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
-	paths := slices.Concat(args, f.files)
-	p, err := f.plan(paths, cmd.InOrStdin())
+	sources, unread, err := input.Sources(paths, f.kustomize, stdin)
 	if err != nil {
+		return err
+	}
+	input.Sort(sources)
+	if err := input.NotAmong(sources, "--report", f.report); err != nil {
 		return err
 	}
 	defer letGarbageBe(100, 64<<20)()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var done *convert.Compilation
-	progress.during(fmt.Sprintf("converting %s", report.Count(len(p.sources), "file", "files")), func() { done = convert.Compile(p.sources, p.choices) })
+	progress.during(fmt.Sprintf("converting %s", report.Count(len(sources), "file", "files")), func() { done = convert.Compile(sources, choices) })
 	progress.clear()
-	done.Found = append(done.Found, p.unread...).Sort()
+	done.Found = append(done.Found, unread...).Sort()
 	done.Found = append(done.Found, policy.Excepted(done.Policies, done.Exceptions)...)
 	done.Found = append(done.Found, policy.Idle(done.Policies, done.Exceptions)...).Sort()
 	wrote := ""
 	if !done.Empty() {
-		if wrote, err = p.out.Write(cmd.OutOrStdout(), done, slices.Concat(convert.Inputs(p.sources), p.params)); err != nil {
+		if wrote, err = out.Write(cmd.OutOrStdout(), done, slices.Concat(convert.Inputs(sources), params)); err != nil {
 			return exit.Runtime(err)
 		}
 	}
 	conversion := done.Report()
-	conversion.ExcludedNamespaces = p.choices.Emit.ExcludeNamespaces
-	conversion.Meets = append(conversion.Meets, done.Meets(p.choices.Translate.Pack, f.meetingsCompared())...)
-	if err := f.tell(cmd, p.sources, done, conversion, wrote); err != nil {
+	conversion.ExcludedNamespaces = choices.Emit.ExcludeNamespaces
+	conversion.Meets = append(conversion.Meets, done.Meets(choices.Translate.Pack, f.meetingsCompared())...)
+	if err := f.tell(cmd, sources, done, conversion, wrote); err != nil {
 		return exit.Runtime(err)
 	}
-	if done.Empty() && !onSchedule(done.Found) {
+	// of cleanup policies it was said who runs them
+	onSchedule := slices.ContainsFunc(done.Found, func(d diag.Diagnostic) bool { return d.Code == diag.OnSchedule })
+	if done.Empty() && !onSchedule {
 		return convert.NoPolicy(paths, f.kustomize, done.Found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
@@ -210,11 +202,6 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 		out = append(out, &unstructured.Unstructured{Object: o.Value})
 	}
 	return out, sources, nil
-}
-
-// onSchedule tells that there are cleanup policies, of which it was said who runs them.
-func onSchedule(found diag.List) bool {
-	return slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Code == diag.OnSchedule })
 }
 
 // verdict is the exit code: input that was left out weighs more than a remainder.
@@ -332,13 +319,14 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 	}
 	var b strings.Builder
 	var err error
-	switch f.reportFormat() {
+	byEnding := map[string]string{".json": "json", ".md": "markdown", ".sarif": "sarif", ".xml": "junit", ".html": "html"}
+	switch format := cmp.Or(f.reportForm, byEnding[strings.ToLower(filepath.Ext(f.report))]); format {
 	case "json":
 		err = c.WriteJSON(&b)
 	case "markdown":
 		err = c.WriteMarkdown(&b)
 	case "sarif", "github":
-		err = report.WriteAlerts(&b, f.reportFormat(), c, nil)
+		err = report.WriteAlerts(&b, format, c, nil)
 	case "junit":
 		err = c.WriteJUnit(&b, f.strict)
 	case "html":
@@ -357,23 +345,4 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
-}
-
-func (f convertFlags) reportFormat() string {
-	if f.reportForm != "" {
-		return f.reportForm
-	}
-	switch strings.ToLower(filepath.Ext(f.report)) {
-	case ".json":
-		return "json"
-	case ".md":
-		return "markdown"
-	case ".sarif":
-		return "sarif"
-	case ".xml":
-		return "junit"
-	case ".html":
-		return "html"
-	}
-	return "text"
 }

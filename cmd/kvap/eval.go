@@ -79,12 +79,6 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 			return runEvaluation(cmd, slices.Concat(args, f.files), f)
 		},
 	}
-	f.register(cmd)
-	return cmd
-}
-
-// register makes the flags known, in the order in which help lists them.
-func (f *evalFlags) register(cmd *cobra.Command) {
 	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.Resources, "resource", nil, "a file or folder of resources, or - for standard input")
@@ -111,13 +105,16 @@ func (f *evalFlags) register(cmd *cobra.Command) {
 	addMutations(fs, &f.Flags)
 	f.viewFlags.add(fs, "of the table only violations and disagreements, of the diagnostics only errors", "rules that have nothing to say too, and notes")
 	addRecursive(fs)
+	return cmd
 }
 
 func runEvaluation(cmd *cobra.Command, paths []string, f evalFlags) error {
 	if err := f.check(paths); err != nil {
 		return err
 	}
-	asks := f.asksCluster(paths)
+	// Where nobody has named policies, the cluster's are meant, and the PATHs are what is judged by them.
+	given := len(f.Resources)+len(f.Requests)+len(f.Documents) > 0
+	asks := f.kustomize == "" && (len(paths) == 0) == given
 	if asks && len(paths) > 0 {
 		f.Resources = paths
 		sources, _, err := input.Read(slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "-" }), nil)
@@ -209,13 +206,6 @@ func (f evalFlags) check(paths []string) error {
 		return err
 	}
 	return input.StdinOnce(paths, f.Resources, f.Requests, f.Documents, f.Old, f.Lookups, f.context)
-}
-
-// asksCluster tells that nobody has named policies: the cluster's are meant, and the PATHs
-// are what is judged by them.
-func (f evalFlags) asksCluster(paths []string) bool {
-	given := len(f.Resources)+len(f.Requests)+len(f.Documents) > 0
-	return f.kustomize == "" && (len(paths) == 0) == given
 }
 
 // nothingToJudge is of PATHs with policies and nothing beside them; a file among them that

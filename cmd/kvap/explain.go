@@ -18,43 +18,30 @@ func newExplain() *cobra.Command {
 		Long:    "Explain says what diagnostics mean, each with an example and the way out.\nWithout a code it lists them all.",
 		Example: "  kvap explain KV201",
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return codeNames(), cobra.ShellCompDirectiveNoFileComp
+			var names []string // with their titles, as shells show them
+			for _, c := range diag.Codes() {
+				_, when := diag.Title(c)
+				names = append(names, c.String()+"\t"+when)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return exit.Runtime(writeTitles(cmd.OutOrStdout()))
 			}
 			var texts []string
-			for _, code := range args {
-				text, err := explain(code)
-				if err != nil {
-					return err
+			for _, name := range args {
+				code, ok := diag.ParseCode(name)
+				if !ok {
+					return fmt.Errorf("there is no code %q; kvap explain lists all", name)
 				}
+				text, _ := diag.Explain(code)
 				texts = append(texts, text)
 			}
 			_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n"))
 			return exit.Runtime(err)
 		},
 	}
-}
-
-func explain(name string) (string, error) {
-	code, ok := diag.ParseCode(name)
-	if !ok {
-		return "", fmt.Errorf("there is no code %q; kvap explain lists all", name)
-	}
-	text, _ := diag.Explain(code)
-	return text, nil
-}
-
-// codeNames are the codes with their titles, as shells show them.
-func codeNames() []string {
-	var names []string
-	for _, c := range diag.Codes() {
-		_, when := diag.Title(c)
-		names = append(names, c.String()+"\t"+when)
-	}
-	return names
 }
 
 // writeTitles lists the codes, by their hundreds.

@@ -94,7 +94,8 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if own := verbFor(args[0]); own != "" {
+	ofKyverno := map[string]string{"apply": "eval", "jp": "eval", "lint": "check"}
+	if own := ofKyverno[args[0]]; own != "" {
 		return fmt.Errorf("there is no verb %q; what it does with Kyverno's command line, %s %s does", args[0], cmd.Root().DisplayName(), own)
 	}
 	cmd.SuggestionsMinimumDistance = 2
@@ -150,17 +151,6 @@ func typed(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().CommandPath()+" ")
 }
 
-// verbFor is what does the work of a verb of Kyverno's command line; "" for others.
-func verbFor(word string) string {
-	switch word {
-	case "apply", "jp":
-		return "eval"
-	case "lint":
-		return "check"
-	}
-	return ""
-}
-
 // addCompletion adds cobra's own verb, which takes any word for a call for help. It
 // writes to what is the output at this time.
 func addCompletion(root *cobra.Command) {
@@ -169,16 +159,14 @@ func addCompletion(root *cobra.Command) {
 		if c.Name() != "completion" {
 			continue
 		}
-		c.Args = noSuchShell
+		c.Args = func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("there is no completion for %q; there is one for bash, fish, powershell and zsh", args[0])
+		}
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
-}
-
-func noSuchShell(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return fmt.Errorf("there is no completion for %q; there is one for bash, fish, powershell and zsh", args[0])
 }
 
 // displayName is how users call the program: kubectl runs a plug-in under a

@@ -159,21 +159,19 @@ the policies as they are in the files.`,
 	})
 }
 
-// goal is what the flags say is wanted.
-func (f changeFlags) goal(verb string) migrate.Goal {
-	g := migrate.Goal{Verb: verb, Accept: f.accept, MaxAge: f.maxAge}
-	g.To = v1alpha1.MigrationStage(f.to)
-	g.Apart = f.outputDir != "" && f.remainder == convert.RemainderKvap
-	if f.way != "auto" {
-		g.Way = v1alpha1.MigrationWay(f.way)
-	}
-	return g
-}
-
 func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f changeFlags) error {
-	goal := f.goal(v.name)
-	if err := f.checkChosen(v, names); err != nil {
-		return err
+	switch {
+	case len(names) == 0 && !f.all && f.selector == "" && !f.fromFiles():
+		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
+	case len(names) > 0 && (f.all || f.selector != ""):
+		return errors.New("name policies, or choose them by --all or -l")
+	}
+	goal := migrate.Goal{
+		Verb: v.name, Accept: f.accept, MaxAge: f.maxAge, To: v1alpha1.MigrationStage(f.to),
+		Apart: f.outputDir != "" && f.remainder == convert.RemainderKvap,
+	}
+	if f.way != "auto" {
+		goal.Way = v1alpha1.MigrationWay(f.way)
 	}
 	if v.name == migrate.Adopt && f.fromFiles() {
 		return f.adoptFiles(cmd, v, names)
@@ -196,7 +194,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		return err
 	}
 	planned := h.Plan()
-	if f.acts() {
+	if f.dryRun == "none" && f.outputDir == "" { // what is planned is done in the cluster
 		if err := f.ask(cmd, v, planned); err != nil {
 			return err
 		}
@@ -211,20 +209,6 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	}
 	return handoverVerdict(planned)
 }
-
-// checkChosen tells what is wrong with how policies are chosen.
-func (f changeFlags) checkChosen(v changeVerb, names []string) error {
-	if len(names) == 0 && !f.all && f.selector == "" && !f.fromFiles() {
-		return fmt.Errorf("migrate %s needs a POLICY, or --all", v.name)
-	}
-	if len(names) > 0 && (f.all || f.selector != "") {
-		return errors.New("name policies, or choose them by --all or -l")
-	}
-	return nil
-}
-
-// acts tells that what is planned is done in the cluster.
-func (f changeFlags) acts() bool { return f.dryRun == "none" && f.outputDir == "" }
 
 // carryOut does what is planned in the cluster, or tries it, or writes it to a folder.
 func (f changeFlags) carryOut(ctx context.Context, h *live.Handover, planned *report.Handover, progress *progress) (err error) {
@@ -248,21 +232,8 @@ func (f changeFlags) carryOut(ctx context.Context, h *live.Handover, planned *re
 	return err
 }
 
-// labels are what policies are chosen by.
-func (f changeFlags) labels() (labels.Selector, error) {
-	selector, err := labels.Parse(f.selector)
-	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("-l %s: %w", f.selector, err))
-	}
-	return selector, nil
-}
-
-// newHandover reads the cluster, and chooses its policies.
-func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal migrate.Goal, names []string, progress *progress) (*live.Handover, error) {
-	selector, err := f.labels()
-	if err != nil {
-		return nil, err
-	}
+// reader reads a cluster for the verbs of migrate.
+func (f clusterFlags) reader(settle time.Duration) (*live.Reader, error) {
 	c, err := f.connect()
 	if err != nil {
 		return nil, err
@@ -271,15 +242,25 @@ func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal m
 	if err != nil {
 		return nil, err
 	}
-	reader, err := live.NewReader(c, f.settle, choices.Translate)
+	out, err := live.NewReader(c, settle, choices.Translate)
+	return out, exit.Runtime(err)
+}
+
+// newHandover reads the cluster, and chooses its policies.
+func (f changeFlags) newHandover(ctx context.Context, cmd *cobra.Command, goal migrate.Goal, names []string, progress *progress) (*live.Handover, error) {
+	selector, err := labels.Parse(f.selector)
 	if err != nil {
-		return nil, exit.Runtime(err)
+		return nil, exit.Usage(fmt.Errorf("-l %s: %w", f.selector, err))
+	}
+	reader, err := f.reader(f.settle)
+	if err != nil {
+		return nil, err
 	}
 	first, err := reader.Read(ctx, goal.Verb)
 	if err != nil {
 		return nil, exit.Runtime(err)
 	}
-	chosen, err := first.Choose(live.Selection{Names: names, Namespace: c.Namespace, Every: f.every || f.all, Labels: selector})
+	chosen, err := first.Choose(live.Selection{Names: names, Namespace: reader.Namespace, Every: f.every || f.all, Labels: selector})
 	if err != nil {
 		return nil, exit.Usage(err)
 	}

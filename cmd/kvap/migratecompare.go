@@ -95,12 +95,6 @@ runtime error, 4 some of the input was left out.`,
   kvap migrate compare -f policies/ -f native/ --resource dump.yaml --policy-reports reports.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCompare(cmd, args, f) },
 	}
-	f.register(cmd)
-	return cmd
-}
-
-// register makes the flags known, in the order in which help lists them.
-func (f *compareFlags) register(cmd *cobra.Command) {
 	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder of policies, and of the native objects in their place; no cluster is asked", "a kustomize folder to render and read, as if it were a file")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
@@ -123,6 +117,7 @@ func (f *compareFlags) register(cmd *cobra.Command) {
 	f.clusterFlags.add(fs)
 	f.viewFlags.add(fs, "no progress, and of the diagnostics only errors", "notes too")
 	addRecursive(fs)
+	return cmd
 }
 
 // check tells what is wrong with the flags.

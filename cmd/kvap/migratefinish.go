@@ -3,9 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/migrate/live"
 )
 
 func newMigrateFinish() *cobra.Command {
@@ -21,36 +19,23 @@ order. It changes nothing: what to uninstall is up to you.
 Exit codes: 0 nothing needs Kyverno any more, 1 something does, 2 usage, 3 no cluster
 answers.`,
 		Args: noArgument,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runMigrateFinish(cmd, f, output) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			reader, err := f.reader(0)
+			if err != nil {
+				return err
+			}
+			found, err := reader.Finish(cmd.Context())
+			if err == nil {
+				err = writeAs(cmd.OutOrStdout(), output, found)
+			}
+			if err == nil && !found.Done {
+				err = exit.Findings(nil)
+			}
+			return exit.Runtime(err)
+		},
 	}
 	fs := inOrder(cmd)
 	addChoice(fs, &output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	f.addConnection(fs)
 	return cmd
-}
-
-func runMigrateFinish(cmd *cobra.Command, f clusterFlags, output string) error {
-	c, err := f.connect()
-	if err != nil {
-		return err
-	}
-	choices, err := convert.DefaultFlags().Choices()
-	if err != nil {
-		return err
-	}
-	reader, err := live.NewReader(c, 0, choices.Translate)
-	if err != nil {
-		return exit.Runtime(err)
-	}
-	found, err := reader.Finish(cmd.Context())
-	if err != nil {
-		return exit.Runtime(err)
-	}
-	if err := writeAs(cmd.OutOrStdout(), output, found); err != nil {
-		return exit.Runtime(err)
-	}
-	if !found.Done {
-		return exit.Findings(nil)
-	}
-	return nil
 }

@@ -69,17 +69,11 @@ input was left out.`,
 	return cmd
 }
 
-// check tells what is wrong with the flags.
-func (f planFlags) check() error {
+func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err := input.StdinOnce(f.files, f.resources, f.param); err != nil {
 		return err
 	}
-	_, err := exceptionNamespaces(f.exempt)
-	return err
-}
-
-func runMigratePlan(cmd *cobra.Command, f planFlags) error {
-	if err := f.check(); err != nil {
+	if _, err := exceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
 	choices, err := f.Choices()

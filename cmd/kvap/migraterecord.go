@@ -73,12 +73,6 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
   kvap migrate record --remove`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd, args, f) },
 	}
-	f.register(cmd)
-	return cmd
-}
-
-// register makes the flags known, in the order in which help lists them.
-func (f *recordFlags) register(cmd *cobra.Command) {
 	fs := inOrder(cmd)
 	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
 	f.sourceFlags.add(fs, "a file or folder of policies, in place of those of the cluster", "a kustomize folder to render and read, as if it were a file")
@@ -98,6 +92,7 @@ func (f *recordFlags) register(cmd *cobra.Command) {
 	f.clusterFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
 	addRecursive(fs)
+	return cmd
 }
 
 // check tells what is wrong with the flags.

@@ -200,15 +200,6 @@ func textsOf(found diag.List) []input.Source {
 	return out
 }
 
-// nothingJudged says why a run proves nothing: likely it was pointed at the wrong
-// place, or names are wrong, and nobody should take that for success.
-func nothingJudged(t report.TestTotals) string {
-	if t.Tests == 0 {
-		return "the suites have no results, so nothing was judged"
-	}
-	return fmt.Sprintf("nothing was judged: of %d rows, %d are excluded and %d not judged; the table says why", t.Tests, t.Excluded, t.NotJudged)
-}
-
 // verdict is the exit code: suites that were left out weigh most.
 func (f testFlags) verdict(t report.TestTotals, found diag.List) error {
 	switch {
@@ -220,8 +211,10 @@ func (f testFlags) verdict(t report.TestTotals, found diag.List) error {
 		return exit.Findings(nil)
 	case f.strict && t.Passed < t.Tests:
 		return exit.Findings(fmt.Errorf("--strict: %d of %d rows did not pass", t.Tests-t.Passed, t.Tests))
-	case t.Passed+t.Deviating == 0:
-		return exit.Usage(errors.New(nothingJudged(t)))
+	case t.Tests == 0:
+		return exit.Usage(errors.New("the suites have no results, so nothing was judged"))
+	case t.Passed+t.Deviating == 0: // likely it was pointed at the wrong place, or names are wrong, and nobody should take that for success
+		return exit.Usage(fmt.Errorf("nothing was judged: of %d rows, %d are excluded and %d not judged; the table says why", t.Tests, t.Excluded, t.NotJudged))
 	}
 	return nil
 }

@@ -70,12 +70,6 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 			return runVerify(cmd, slices.Concat(args, f.files), f)
 		},
 	}
-	f.register(cmd)
-	return cmd
-}
-
-// register makes the flags known, in the order in which help lists them.
-func (f *verifyFlags) register(cmd *cobra.Command) {
 	flags := inOrder(cmd)
 	f.sourceFlags.add(flags, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	flags.StringVar(&f.budget, "budget", "2000", "for each policy, a number of requests or a time such as 10s")
@@ -87,6 +81,7 @@ func (f *verifyFlags) register(cmd *cobra.Command) {
 	addMutations(flags, &f.Flags)
 	f.viewFlags.add(flags, "no progress, and of the diagnostics only errors", "what was not seen both ways, and notes")
 	addRecursive(flags)
+	return cmd
 }
 
 func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {

@@ -34,13 +34,6 @@ type customKind struct {
 	License    string `json:"license"`
 }
 
-func customKinds() (out []customKind) {
-	for _, r := range schema.Published() {
-		out = append(out, customKind{r.APIVersion(), r.Kind, r.Project.Name, r.Project.Version, r.Project.License})
-	}
-	return out
-}
-
 func newVersion() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
@@ -51,7 +44,9 @@ func newVersion() *cobra.Command {
 			v := version()
 			switch output {
 			case "json":
-				v.CustomKinds = customKinds()
+				for _, r := range schema.Published() {
+					v.CustomKinds = append(v.CustomKinds, customKind{r.APIVersion(), r.Kind, r.Project.Name, r.Project.Version, r.Project.License})
+				}
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
 				return e.Encode(v)

@@ -33,24 +33,20 @@ func (run *Run) ReadCluster(ctx context.Context, c *cluster.Connection) (err err
 	return err
 }
 
-// nativeKinds are the kinds that check looks at, each with its versions.
-func nativeKinds() [][]string {
-	const group = "admissionregistration.k8s.io"
-	return [][]string{
-		{group, "ValidatingAdmissionPolicy", "v1"},
-		{group, "ValidatingAdmissionPolicyBinding", "v1"},
-		{group, "MutatingAdmissionPolicy", "v1", "v1beta1"},
-		{group, "MutatingAdmissionPolicyBinding", "v1", "v1beta1"},
-	}
-}
-
 // policies are the policies and bindings of the cluster, each as a file would have
 // it. Of Kyverno-style policies those are left out of which native objects are there:
 // these are what counts.
 func (run *Run) policies(ctx context.Context, c *cluster.Connection) ([]input.Source, error) {
 	var out []input.Source
 	deployed := map[string]bool{}
-	for _, kind := range slices.Concat(nativeKinds(), cluster.SourceKinds()) {
+	const group = "admissionregistration.k8s.io"
+	native := [][]string{ // each with its versions
+		{group, "ValidatingAdmissionPolicy", "v1"},
+		{group, "ValidatingAdmissionPolicyBinding", "v1"},
+		{group, "MutatingAdmissionPolicy", "v1", "v1beta1"},
+		{group, "MutatingAdmissionPolicyBinding", "v1", "v1beta1"},
+	}
+	for _, kind := range slices.Concat(native, cluster.SourceKinds()) {
 		if kind[1] == "PolicyTranslation" {
 			continue
 		}
@@ -227,11 +223,10 @@ func (k servedKinds) namedIn(sources []input.Source) bool {
 // WithServed are the types of a release, and those that a cluster serves.
 func (run *Run) WithServed(set *schema.Set) (*schema.Set, error) {
 	for _, k := range run.served {
-		next, err := set.WithServed(k.resources, k.document)
-		if err != nil {
+		var err error
+		if set, err = set.WithServed(k.resources, k.document); err != nil {
 			return nil, err
 		}
-		set = next
 	}
 	return set, nil
 }

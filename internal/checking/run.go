@@ -27,21 +27,15 @@ type Run struct {
 	cluster.LeftOut
 }
 
-// parse finds the native objects among the sources.
-func (run *Run) parse() {
-	for _, s := range run.Sources {
-		if !check.MayBe(s.Data) {
-			continue
-		}
-		objects, ds := check.Written(s.Name, s.Data)
-		run.Objects, run.Found = append(run.Objects, objects...), append(run.Found, ds...)
-	}
-}
-
 // Compile finds the native objects, and converts the Kyverno-style policies for each
 // release.
 func (run *Run) Compile(releases []convert.Choices) {
-	run.parse()
+	for _, s := range run.Sources {
+		if check.MayBe(s.Data) {
+			objects, ds := check.Written(s.Name, s.Data)
+			run.Objects, run.Found = append(run.Objects, objects...), append(run.Found, ds...)
+		}
+	}
 	if !slices.ContainsFunc(run.Sources, func(s input.Source) bool { return policy.MayHold(s.Data) || !check.MayBe(s.Data) }) {
 		return
 	}

@@ -130,14 +130,9 @@ func (done *Compilation) dropRepeated() {
 		return repeats(p.Kind+" "+p.Name, p.Namespace, p.Pos, p.Source)
 	})
 	done.Exceptions = slices.DeleteFunc(done.Exceptions, func(e *policy.Exception) bool {
-		return repeats("PolicyException "+e.Namespace+"/"+e.Name, groupOf(e.Source), e.Pos, e.Source)
+		group, _, _ := strings.Cut(e.Source.Get("apiVersion").Str, "/")
+		return repeats("PolicyException "+e.Namespace+"/"+e.Name, group, e.Pos, e.Source)
 	})
-}
-
-// groupOf is the API group of an object.
-func groupOf(source *policy.Node) string {
-	group, _, _ := strings.Cut(source.Get("apiVersion").Str, "/")
-	return group
 }
 
 // Empty tells that there is nothing that somebody enforces.
@@ -153,18 +148,6 @@ func (done *Compilation) DuplicateKeys() (n int) {
 	return n
 }
 
-// all are the objects in the order in which they are to be applied.
-func (done *Compilation) all() []any {
-	var objects []any
-	for _, o := range done.Objects {
-		objects = append(objects, o.All()...)
-	}
-	for _, o := range done.Mutating {
-		objects = append(objects, o.All()...)
-	}
-	return objects
-}
-
 // A group is the objects of one policy; policy is nil for an object that policies
 // share, or may share one day: so that no file goes when a policy comes.
 type group struct {
@@ -173,7 +156,7 @@ type group struct {
 	mutating []mutating.Objects
 }
 
-// all are the objects as they are written.
+// all are the objects as they are written, in the order in which they are to be applied.
 func (g group) all() (out []any) {
 	for _, o := range g.objects {
 		out = append(out, o.All()...)
@@ -242,18 +225,12 @@ func (done *Compilation) Report() report.Conversion {
 		}
 		policies = append(policies, row)
 	}
-	for _, u := range done.Unread {
-		policies = append(policies, unreadRow(u))
+	for _, u := range done.Unread { // one rule that nothing of kvap carries out
+		policies = append(policies, report.Policy{Name: u.Name, Kind: u.Kind, Namespace: u.Namespace, File: u.Pos.File, Rules: []report.Rule{
+			{Name: u.Name, Target: report.Unsupported, Codes: []diag.Code{u.Code}, Line: u.Pos.Line, Reason: u.Reason},
+		}})
 	}
 	return report.New(policies, done.Found)
-}
-
-// unreadRow is a policy of a kind that is not read: one rule that nothing of kvap
-// carries out.
-func unreadRow(u *policy.Unread) report.Policy {
-	return report.Policy{Name: u.Name, Kind: u.Kind, Namespace: u.Namespace, File: u.Pos.File, Rules: []report.Rule{
-		{Name: u.Name, Target: report.Unsupported, Codes: []diag.Code{u.Code}, Line: u.Pos.Line, Reason: u.Reason},
-	}}
 }
 
 func (done *Compilation) row(r *compile.Rule) report.Rule {

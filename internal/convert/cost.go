@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
@@ -27,16 +29,15 @@ func (done *Compilation) RequestCosts(schemas *schema.Set) []report.RequestCost 
 	staying := kyvernoHooks(done.only(func(r *compile.Rule) bool {
 		return kyvernos(r) && (r.Target == translate.Unsupported || r.NotServed() != "")
 	}), kinds)
-	own := kvapHooks(done.only(func(r *compile.Rule) bool { return r.Target == translate.Webhook && r.NotServed() == "" }), kinds)
-	var drafts []*vap.Draft
-	for _, o := range done.Objects {
-		drafts = append(drafts, o.Draft)
-	}
+	own := hooks{}
+	own.add(done.only(func(r *compile.Rule) bool { return r.Target == translate.Webhook && r.NotServed() == "" }), kinds,
+		func(verb, webhook string) string { return verb + " " + webhook })
+	objects := done.objects()
 	var out []report.RequestCost
-	for _, r := range append(bestKnownFirst(append(resourcesIn(drafts), before.resources()...)), named{"*", "*"}) {
+	for _, r := range append(resourcesIn(slices.Concat(objects, before)), named{"*", "*"}) {
 		c := report.RequestCost{
-			Group: r.group, Resource: r.name, Before: report.CostBefore{Kyverno: before.called(r)},
-			After: report.CostAfter{Kyverno: staying.called(r), Kvap: own.called(r), Objects: r.met(drafts)},
+			Group: r.group, Resource: r.name, Before: report.CostBefore{Kyverno: r.met(before)},
+			After: report.CostAfter{Kyverno: r.met(staying), Kvap: r.met(own.list()), Objects: r.met(objects)},
 		}
 		if c.Before.Kyverno+c.After.Kvap+c.After.Objects > 0 {
 			out = append(out, c)
@@ -73,35 +74,43 @@ func (done *Compilation) only(wanted func(*compile.Rule) bool) []*policy.Policy 
 	return out
 }
 
-// hooks are the rules of webhooks, by what names one.
-type hooks map[string][]admissionregistrationv1.RuleWithOperations
-
-// add adds the rules of configurations; name names their webhooks.
-func (h hooks) add(o registration.Configurations, name func(verb, webhook string) string) {
-	if o.Validating != nil {
-		for _, w := range o.Validating.Webhooks {
-			h[name("validate", w.Name)] = append(h[name("validate", w.Name)], w.Rules...)
-		}
+// objects are the native objects, each by its resource rules.
+func (done *Compilation) objects() (out [][]vap.ResourceRule) {
+	for _, o := range done.Objects {
+		out = append(out, o.Draft.Constraints.Rules)
 	}
-	if o.Mutating != nil {
-		for _, w := range o.Mutating.Webhooks {
-			h[name("mutate", w.Name)] = append(h[name("mutate", w.Name)], w.Rules...)
-		}
-	}
-}
-
-// kvapHooks are the webhooks of kvap for policies.
-func kvapHooks(policies []*policy.Policy, kinds registration.Kinds) hooks {
-	objects, _ := registration.Configure(policies, kinds, registration.Options{URL: "https://localhost"})
-	out := hooks{}
-	out.add(objects, func(verb, webhook string) string { return verb + " " + webhook })
 	return out
 }
+
+// hooks are the resource rules of webhooks, by what names one.
+type hooks map[string][]vap.ResourceRule
+
+// add adds the webhooks for policies; name names them.
+func (h hooks) add(policies []*policy.Policy, kinds registration.Kinds, name func(verb, webhook string) string) {
+	add := func(webhook string, rules []admissionregistrationv1.RuleWithOperations) {
+		for _, r := range rules {
+			h[webhook] = append(h[webhook], vap.ResourceRule{Groups: r.APIGroups, Resources: r.Resources, Operations: input.Words(r.Operations...)})
+		}
+	}
+	objects, _ := registration.Configure(policies, kinds, registration.Options{URL: "https://localhost"})
+	if objects.Validating != nil {
+		for _, w := range objects.Validating.Webhooks {
+			add(name("validate", w.Name), w.Rules)
+		}
+	}
+	if objects.Mutating != nil {
+		for _, w := range objects.Mutating.Webhooks {
+			add(name("mutate", w.Name), w.Rules)
+		}
+	}
+}
+
+func (h hooks) list() [][]vap.ResourceRule { return slices.Collect(maps.Values(h)) }
 
 // kyvernoHooks are the webhooks of Kyverno for policies: one to validate and one to
 // mutate, for each failure policy; others for each policy with conditions of its own,
 // and for the policies in CEL.
-func kyvernoHooks(policies []*policy.Policy, kinds registration.Kinds) hooks {
+func kyvernoHooks(policies []*policy.Policy, kinds registration.Kinds) [][]vap.ResourceRule {
 	out := hooks{}
 	for _, p := range policies {
 		own := string(p.FailurePolicy)
@@ -115,52 +124,16 @@ func kyvernoHooks(policies []*policy.Policy, kinds registration.Kinds) hooks {
 		part.FailurePolicy, part.MatchConditions, part.Rules = policy.Ignore, nil, nil // none is left out
 		// A rule that both validates and mutates is not repeated for pod controllers.
 		for _, r := range policy.Expand(p) {
-			part.Rules = append(part.Rules, asKyvernoAsks(r))
-		}
-		objects, _ := registration.Configure([]*policy.Policy{&part}, kinds, registration.Options{URL: "https://localhost"})
-		out.add(objects, func(verb, _ string) string { return verb + " " + own })
-	}
-	return out
-}
-
-// asKyvernoAsks is a rule that is registered as Kyverno registers it: images are
-// looked at by both of its webhooks.
-func asKyvernoAsks(r *policy.Rule) *policy.Rule {
-	if r.VerifyImages == nil {
-		return r
-	}
-	both := *r
-	both.Validate, both.Mutate = &policy.Validate{}, &policy.Mutate{}
-	return &both
-}
-
-// called is how many of the webhooks a request calls that creates an object of a
-// resource, or that updates one if those are more.
-func (h hooks) called(r named) int {
-	most := 0
-	for _, op := range []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update} {
-		n := 0
-		for _, rules := range h {
-			if slices.ContainsFunc(rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
-				return holds(rule.APIGroups, r.group) && (holds(rule.Resources, r.name) || slices.Contains(rule.Resources, "*/*")) &&
-					slices.Contains(rule.Operations, op)
-			}) {
-				n++
+			if r.VerifyImages != nil { // images are looked at by both of its webhooks
+				both := *r
+				both.Validate, both.Mutate = &policy.Validate{}, &policy.Mutate{}
+				r = &both
 			}
+			part.Rules = append(part.Rules, r)
 		}
-		most = max(most, n)
+		out.add([]*policy.Policy{&part}, kinds, func(verb, _ string) string { return verb + " " + own })
 	}
-	return most
-}
-
-// resources are those that the webhooks name, without subresources.
-func (h hooks) resources() (out []named) {
-	for _, rules := range h {
-		for _, rule := range rules {
-			out = append(out, namedBy(rule.APIGroups, rule.Resources)...)
-		}
-	}
-	return out
+	return out.list()
 }
 
 // schemaKinds are the kinds of which the types are known. Others are guessed.
@@ -184,13 +157,10 @@ func (k schemaKinds) Resources(group, version, kind string) []registration.Resou
 // what --pack match would come to; for the first few only, which takes a part of the
 // time that all take.
 func (done *Compilation) Meets(pack translate.Pack, first int) []report.Meeting {
-	var drafts []*vap.Draft
-	for _, o := range done.Objects {
-		drafts = append(drafts, o.Draft)
-	}
+	objects := done.objects()
 	var out []report.Meeting
-	for _, r := range resourcesIn(drafts) {
-		n := r.met(drafts)
+	for _, r := range resourcesIn(objects) {
+		n := r.met(objects)
 		out = append(out, report.Meeting{Group: r.group, Resource: r.name, Objects: n, WithMatch: n})
 	}
 	slices.SortStableFunc(out, func(a, b report.Meeting) int { return -cmp.Compare(a.Objects, b.Objects) })
@@ -198,10 +168,14 @@ func (done *Compilation) Meets(pack translate.Pack, first int) []report.Meeting 
 		return out
 	}
 	compared := out[:min(first, len(out))]
-	packed, ok := done.packedByMatch(func(group, resource string) bool {
+	drafts, ok := done.packedByMatch(func(group, resource string) bool {
 		rule := vap.ResourceRule{Groups: []string{group}, Resources: []string{resource}}
 		return slices.ContainsFunc(compared, func(m report.Meeting) bool { return named{m.Group, m.Resource}.isAmong(rule) })
 	})
+	var packed [][]vap.ResourceRule
+	for _, d := range drafts {
+		packed = append(packed, d.Constraints.Rules)
+	}
 	for i, m := range compared {
 		if ok {
 			compared[i].WithMatch = named{m.Group, m.Resource}.met(packed)
@@ -218,33 +192,18 @@ func (r named) isAmong(rule vap.ResourceRule) bool {
 // A named resource is one that policy objects name.
 type named struct{ group, name string }
 
-// resourcesIn are the resources that drafts name, without subresources: those that
-// people know first, then by name.
-func resourcesIn(drafts []*vap.Draft) []named {
-	var out []named
-	for _, d := range drafts {
-		for _, rule := range d.Constraints.Rules {
-			out = append(out, namedBy(rule.Groups, rule.Resources)...)
-		}
-	}
-	return bestKnownFirst(out)
-}
-
-// namedBy are the resources that a resource rule names, without subresources.
-func namedBy(groups, resources []string) (out []named) {
-	for _, g := range groups {
-		for _, name := range resources {
-			if g != "*" && !strings.ContainsAny(name, "*/") {
-				out = append(out, named{g, name})
+// resourcesIn are the resources that webhooks or objects name by their resource rules, without
+// subresources and each once: those that people know first, then by name.
+func resourcesIn(asking [][]vap.ResourceRule) (list []named) {
+	for _, rule := range slices.Concat(asking...) {
+		for _, g := range rule.Groups {
+			for _, name := range rule.Resources {
+				if g != "*" && !strings.ContainsAny(name, "*/") {
+					list = append(list, named{g, name})
+				}
 			}
 		}
 	}
-	return out
-}
-
-// bestKnownFirst are the resources, each once: those that people know first, then by
-// name.
-func bestKnownFirst(list []named) []named {
 	known := []string{"pods", "deployments", "services", "configmaps", "secrets", "ingresses", "jobs", "statefulsets", "namespaces"}
 	place := func(r named) int {
 		if i := slices.Index(known, r.name); i >= 0 {
@@ -258,14 +217,14 @@ func bestKnownFirst(list []named) []named {
 	return slices.Compact(list)
 }
 
-// met is how many of the drafts a request meets that creates one, or that updates
-// one if those are more.
-func (r named) met(drafts []*vap.Draft) int {
+// met is how many webhooks or objects a request meets, by their resource rules, that creates
+// one of the resource, or that updates one if those are more.
+func (r named) met(asking [][]vap.ResourceRule) int {
 	most := 0
 	for _, op := range []string{"CREATE", "UPDATE"} {
 		n := 0
-		for _, d := range drafts {
-			if slices.ContainsFunc(d.Constraints.Rules, func(rule vap.ResourceRule) bool {
+		for _, rules := range asking {
+			if slices.ContainsFunc(rules, func(rule vap.ResourceRule) bool {
 				return r.isAmong(rule) && holds(rule.Operations, op)
 			}) {
 				n++

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -37,7 +38,7 @@ func (d Destination) Write(stdout io.Writer, done *Compilation, sources []input.
 	case d.Dir != "":
 		return d.writeFolder(done, sources)
 	}
-	data, err := d.marshal(done.all())
+	data, err := d.marshal(group{objects: done.Objects, mutating: done.Mutating}.all())
 	if err != nil {
 		return "", err
 	}
@@ -99,27 +100,21 @@ func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
 	names := namesOf(done.Policies, done.Unread)
 	for _, group := range done.byPolicy() {
 		name, ok := names.of[group.policy]
-		if !ok { // objects that policies share
-			name = group.shared(names)
+		if !ok && len(group.objects) > 0 { // that policies share
+			of := group.objects[0].Policy
+			name = names.add(of, of.Name, "ValidatingAdmissionPolicy")
+		} else if !ok {
+			of := group.mutating[0].Policy
+			name = names.add(of, of.Name, "MutatingAdmissionPolicy")
 		}
 		data, err := d.marshal(group.all())
 		if err != nil {
 			return err
 		}
-		to.Add(name+d.extension(), data)
+		to.Add(name+"."+cmp.Or(d.Format, "yaml"), data)
 	}
 	d.addRemainder(to, done, names)
 	return nil
-}
-
-// shared is the name of the file of objects that policies share.
-func (g group) shared(names *fileNames) string {
-	if len(g.objects) == 0 {
-		of := g.mutating[0].Policy
-		return names.add(of, of.Name, "MutatingAdmissionPolicy")
-	}
-	of := g.objects[0].Policy
-	return names.add(of, of.Name, "ValidatingAdmissionPolicy")
 }
 
 // addRemainder adds the policies of the rules that stay behind, and the
@@ -140,17 +135,13 @@ func (d Destination) addRemainder(to *folder.Folder, done *Compilation, names *f
 			to.Add("remainder/"+names.of[p]+one.suffix+".yaml", one.data)
 		}
 	}
-	for _, e := range done.exceptionsFrom(remaining) {
+	for _, e := range done.Exceptions { // what stays behind needs them as much as the native half did
+		if e.Invalid || !slices.ContainsFunc(remaining, e.IsFrom) {
+			continue
+		}
 		name := names.add(e, "exception."+e.Namespace+"."+e.Name, "PolicyException")
 		to.Add("remainder/"+name+".yaml", policy.Marshal(appliable(asVersion(e.Source, newest(e.Source.Get("apiVersion").Str, "v2")))))
 	}
-}
-
-func (d Destination) extension() string {
-	if d.Format == "json" {
-		return ".json"
-	}
-	return ".yaml"
 }
 
 // fileNames are the names of files, by what is in them.
@@ -275,18 +266,6 @@ func (done *Compilation) rulesOf() map[*policy.Policy][]*compile.Rule {
 		rules[r.Policy] = append(rules[r.Policy], r)
 	}
 	return rules
-}
-
-// exceptionsFrom are the exceptions that name one of the policies: what stays
-// behind needs them as much as the native half did.
-func (done *Compilation) exceptionsFrom(policies []*policy.Policy) []*policy.Exception {
-	var list []*policy.Exception
-	for _, e := range done.Exceptions {
-		if slices.ContainsFunc(policies, e.IsFrom) && !e.Invalid {
-			list = append(list, e)
-		}
-	}
-	return list
 }
 
 // appliable is a document without what the API server wrote into it.

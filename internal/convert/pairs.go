@@ -15,7 +15,7 @@ import (
 func (done *Compilation) Pairs(sources []input.Source) []report.Pair {
 	texts := map[string][]string{}
 	for _, s := range sources {
-		texts[s.Name] = linesOf(s.Data)
+		texts[s.Name] = strings.Split(strings.ReplaceAll(string(s.Data), "\r\n", "\n"), "\n")
 	}
 	var out []report.Pair
 	for _, r := range done.Rules {
@@ -87,9 +87,4 @@ func lastLine(n *policy.Node) int {
 		last += strings.Count(strings.TrimRight(n.Str, "\n"), "\n")
 	}
 	return last
-}
-
-// linesOf are the lines of a text without their ends.
-func linesOf(data []byte) []string {
-	return strings.Split(strings.ReplaceAll(string(data), "\r\n", "\n"), "\n")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -106,9 +107,13 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	refused, err := d.apply(ctx, d.Objects)
-	if err == nil && d.Kyverno == kyvernoClosed {
-		err = d.guard(ctx)
+	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
+	if err != nil {
+		return err
+	}
+	refused, err := d.apply(ctx, c)
+	if err == nil && d.Kyverno == kyvernoClosed { // which has the API server deny what makes or changes policies of kyverno.io
+		err = standin.Close(ctx, c, false)
 	}
 	if err != nil {
 		return err
@@ -128,12 +133,8 @@ func Run(ctx context.Context, o Options) (err error) {
 
 // apply makes the objects, and the namespaces that they need, and says how many the
 // API server refused.
-func (d *running) apply(ctx context.Context, objects []*unstructured.Unstructured) (refused int, err error) {
-	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
-	if err != nil {
-		return 0, err
-	}
-	for _, o := range objects {
+func (d *running) apply(ctx context.Context, c client.Client) (refused int, err error) {
+	for _, o := range d.Objects {
 		if ns := o.GetNamespace(); ns != "" {
 			namespace := &unstructured.Unstructured{}
 			namespace.SetAPIVersion("v1")
@@ -158,35 +159,24 @@ func (d *running) apply(ctx context.Context, objects []*unstructured.Unstructure
 
 // greet says what to do next.
 func (d *running) greet() {
+	try := wayAlone
 	switch d.Kyverno {
 	case StandIn, kyvernoReal:
-		fmt.Fprintf(d.Out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayOff)
-		return
+		try = wayOff
 	case kyvernoClosed:
-		fmt.Fprintf(d.Out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), wayPast)
-		return
+		try = wayPast
 	}
-	fmt.Fprintf(d.Out, `
-export KUBECONFIG=%s
+	fmt.Fprintf(d.Out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), try)
+}
 
-kubectl get policytranslations                # what became of each policy
+// wayAlone is what to try where there is no Kyverno.
+const wayAlone = `kubectl get policytranslations                # what became of each policy
 kubectl get validatingadmissionpolicies       # what the API server judges by
 kubectl apply -f policy.yaml                  # one more policy
 kubectl apply --dry-run=server -f object.yaml # is it denied?
 
 Ctrl-C ends it and leaves nothing behind.
-`, d.plane.Kubeconfig(controlplane.Admin))
-}
-
-// guard has the API server deny what makes or changes policies of kyverno.io, as beside
-// Kyverno 1.20.
-func (d *running) guard(ctx context.Context) error {
-	c, err := client.New(d.plane.Config(controlplane.Admin), client.Options{})
-	if err != nil {
-		return err
-	}
-	return standin.Close(ctx, c, false)
-}
+`
 
 // wayOff is what to try where Kyverno is stood in for.
 const wayOff = `kubectl run probe --image=nginx --dry-run=server   # is it denied, and by whom?
@@ -215,22 +205,17 @@ func withStandIns(definitions []controlplane.CRD) []controlplane.CRD {
 	for _, d := range definitions {
 		defined.Insert(d.GetName())
 	}
-	out := definitions
-	for _, d := range standIns() {
-		if !defined.Has(d.GetName()) {
-			out = append(out, d)
-		}
-	}
-	return out
+	missing := slices.DeleteFunc(standIns(), func(d controlplane.CRD) bool { return defined.Has(d.GetName()) })
+	return append(definitions, missing...)
 }
 
 // standIns define the kinds of Kyverno that the controller reads.
-func standIns() []controlplane.CRD {
-	var out []controlplane.CRD
-	for _, k := range controller.ForeignKinds() {
-		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
-	}
+func standIns() (out []controlplane.CRD) {
+	kinds := controller.ForeignKinds()
 	for _, k := range cleanup.Kinds() {
+		kinds = append(kinds, controller.ForeignKind(k))
+	}
+	for _, k := range kinds {
 		out = append(out, controlplane.StandIn(k.GroupVersionKind, k.Plural, k.Namespaced, k.Older...))
 	}
 	return out
@@ -242,13 +227,7 @@ func Definitions(paths []string) ([]controlplane.CRD, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []controlplane.CRD
-	for _, o := range objects {
-		if o.GetKind() == "CustomResourceDefinition" {
-			out = append(out, o)
-		}
-	}
-	return out, nil
+	return slices.DeleteFunc(objects, func(o controlplane.CRD) bool { return o.GetKind() != "CustomResourceDefinition" }), nil
 }
 
 // Policies reads the objects of the kinds that the controller reads, and
@@ -258,16 +237,11 @@ func Policies(paths []string, stdin io.Reader, errs io.Writer) ([]*unstructured.
 	if err != nil {
 		return nil, err
 	}
-	var out []*unstructured.Unstructured
-	others := 0
-	for _, o := range objects {
-		if gvk := o.GroupVersionKind(); controller.Reads(gvk) || cleanup.Reads(gvk) {
-			out = append(out, o)
-		} else {
-			others++
-		}
-	}
-	if others > 0 {
+	out := slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool {
+		gvk := o.GroupVersionKind()
+		return !controller.Reads(gvk) && !cleanup.Reads(gvk)
+	})
+	if others := len(objects) - len(out); others > 0 {
 		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", report.Count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {

@@ -28,7 +28,6 @@ import (
 	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/certs"
-	"github.com/kvap/kvap/webhook/registration"
 	"github.com/kvap/kvap/webhook/world"
 )
 
@@ -161,7 +160,12 @@ func (k *standIn) pass(ctx context.Context) error {
 		return err
 	}
 	if text != k.taken {
-		if err := k.take(ctx, set); err != nil {
+		var on []*policy.Policy
+		for _, p := range set.Policies {
+			on = append(on, p.Policy)
+		}
+		k.server.Set(set)
+		if err := k.Ask(ctx, on, k.world.Served().All()); err != nil { // the API server, about what they are about
 			return err
 		}
 		k.taken = text
@@ -213,16 +217,4 @@ func readAsKyverno(sources []unstructured.Unstructured) (set webhook.PolicySet, 
 		all.Write(append(data, '\n'))
 	}
 	return set, all.String(), nil
-}
-
-// take judges by policies, and has the API server ask about what they are about.
-func (k *standIn) take(ctx context.Context, set webhook.PolicySet) error {
-	var policies []*policy.Policy
-	for _, p := range set.Policies {
-		policies = append(policies, p.Policy)
-	}
-	k.server.Set(set)
-	var kinds registration.Table
-	kinds = append(kinds, k.world.Served().All()...)
-	return k.Ask(ctx, policies, kinds)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/kvap/kvap/compile"
@@ -295,12 +296,7 @@ func (e *Evaluation) noteMissing(o judge.Opinion) (some bool) {
 
 // reportMissing says which objects were missing.
 func (e *Evaluation) reportMissing() {
-	places := make([]diag.Pos, 0, len(e.missing))
-	for pos := range e.missing {
-		places = append(places, pos)
-	}
-	slices.SortFunc(places, diag.Pos.Compare)
-	for _, pos := range places {
+	for _, pos := range slices.SortedFunc(maps.Keys(e.missing), diag.Pos.Compare) {
 		e.Found = append(e.Found, diag.Errorf(pos, diag.MissingObject,
 			"the rule reads the %s, which was not given, so it errs; give it with --param FILE", e.missing[pos]))
 	}

@@ -33,7 +33,6 @@ type backgroundWork struct {
 	requests *live.Requests
 	watch    func() *live.Watches
 	log      logr.Logger
-	tell     func(background.Notice)
 	may      background.May
 	room     *background.Backlog
 	refused  prometheus.Counter
@@ -53,14 +52,19 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 	}
 	out := &backgroundWork{requests: requests, may: cluster.May, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
 	out.watch = func() *live.Watches { return live.NewWatches(cluster, o.namespace) }
-	if out.tell, err = live.Events(ctx, config); err != nil {
+	tell, err := live.Events(ctx, config)
+	if err != nil {
 		return nil, err
 	}
 	if err := out.bound(); err != nil {
 		return nil, err
 	}
 	out.options = background.Options{
-		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, Tell: out.notice, User: user,
+		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, User: user,
+		Tell: func(n background.Notice) {
+			out.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
+			tell(n)
+		},
 		Kinds: func(group, version, kind string) []v1alpha1.KindReference {
 			return firstKinds(o.world.Served().All().Resources(group, version, kind), func(registration.Resource) bool { return true })
 		},
@@ -162,12 +166,6 @@ func (w *backgroundWork) problems() []controller.FallbackProblem {
 		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Forbidden: !m.Waits})
 	}
 	return out
-}
-
-// notice logs what users are told.
-func (w *backgroundWork) notice(n background.Notice) {
-	w.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
-	w.tell(n)
 }
 
 // keep writes down what a request starts.

@@ -108,9 +108,11 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if o.work, err = newBackgroundWork(ctx, config, o, self); err != nil {
 		return err
 	}
-	callers, err := o.options.callers()
-	if err != nil {
-		return err
+	var callers *x509.CertPool // nil where nobody needs a certificate
+	if file := o.options.ClientCA; file != "" {
+		if callers, err = certutil.NewPool(file); err != nil {
+			return fmt.Errorf("--webhook-client-ca %s: %w", file, err)
+		}
 	}
 	o.server = webhook.New(webhook.Options{
 		ClientCAs: callers, ClientNames: o.options.ClientNames,
@@ -123,19 +125,6 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 		Ready: func() error { return errors.Join(o.world.Ready(), o.certs.Ready()) },
 	})
 	return nil
-}
-
-// callers are who signs the certificates of those who may ask; nil where nobody needs
-// one.
-func (o Webhook) callers() (*x509.CertPool, error) {
-	if o.ClientCA == "" {
-		return nil, nil
-	}
-	out, err := certutil.NewPool(o.ClientCA)
-	if err != nil {
-		return nil, fmt.Errorf("--webhook-client-ca %s: %w", o.ClientCA, err)
-	}
-	return out, nil
 }
 
 // certificates are those of the folder, or of an authority of kvap's own.
@@ -158,7 +147,9 @@ func (o *fallback) certificates(ctx context.Context, config *rest.Config) (endpo
 	}
 	authority := certs.NewAuthority(certs.Options{
 		Store: &secretStore{client.CoreV1().Secrets(o.namespace)}, Names: o.options.Names(o.namespace), Validity: o.options.Validity,
-		Known: (&told{client.AdmissionregistrationV1()}).of,
+		Known: func(ctx context.Context, authority *x509.Certificate) (bool, error) {
+			return areTold(ctx, client.AdmissionregistrationV1(), authority)
+		},
 	})
 	go authority.Run(ctx, func(err error) { o.log.Error(err, "no certificate") })
 	return authority, nil

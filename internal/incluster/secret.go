@@ -60,20 +60,15 @@ func (s *secretStore) Save(ctx context.Context, data map[string][]byte, version 
 	return err
 }
 
-// A told knows what API servers are told of the webhook.
-type told struct {
-	client typedadmissionv1.AdmissionregistrationV1Interface
-}
-
-// of tells whether they are told to trust an authority, by each configuration that
-// there is.
-func (t *told) of(ctx context.Context, authority *x509.Certificate) (bool, error) {
+// areTold tells whether API servers are told to trust an authority, by each configuration of
+// the webhook that there is.
+func areTold(ctx context.Context, client typedadmissionv1.AdmissionregistrationV1Interface, authority *x509.Certificate) (bool, error) {
 	var there registration.Configurations
 	var err error
-	if there.Validating, err = t.client.ValidatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if there.Validating, err = client.ValidatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
-	if there.Mutating, err = t.client.MutatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if there.Mutating, err = client.MutatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Raw})

@@ -220,20 +220,21 @@ func trustMetrics() (trustCounter, error) {
 			Name: "kvap_image_trusted_root_expires_timestamp_seconds", Help: "When the metadata of the TUF repository ends that the trusted root of images is from; 0 where there is none.",
 		}),
 	}
+	if err := register(&out.reads); err != nil {
+		return out, err
+	}
+	return out, register(&out.expires)
+}
+
+// register registers a collector, or takes the one that was before.
+func register[C prometheus.Collector](c *C) error {
+	err := metrics.Registry.Register(*c)
 	var before prometheus.AlreadyRegisteredError
-	switch err := metrics.Registry.Register(out.reads); {
-	case errors.As(err, &before):
-		out.reads = before.ExistingCollector.(*prometheus.CounterVec)
-	case err != nil:
-		return out, err
+	if errors.As(err, &before) {
+		*c = before.ExistingCollector.(C)
+		return nil
 	}
-	switch err := metrics.Registry.Register(out.expires); {
-	case errors.As(err, &before):
-		out.expires = before.ExistingCollector.(prometheus.Gauge)
-	case err != nil:
-		return out, err
-	}
-	return out, nil
+	return err
 }
 
 func (c trustCounter) count(err error) {

@@ -99,13 +99,7 @@ func Sort(sources []Source) {
 
 // StdinOnce refuses to read standard input for several of the lists of paths.
 func StdinOnce(lists ...[]string) error {
-	n := 0
-	for _, p := range slices.Concat(lists...) {
-		if p == "-" {
-			n++
-		}
-	}
-	if n > 1 {
+	if fromStdin := slices.DeleteFunc(slices.Concat(lists...), func(p string) bool { return p != "-" }); len(fromStdin) > 1 {
 		return errors.New("only one thing can be read from standard input")
 	}
 	return nil
@@ -136,7 +130,7 @@ type reader struct {
 // A file that cannot be read is a diagnostic, and the others are still read.
 func (r *reader) folder(dir string) error {
 	return Walk(dir, func(path string, d fs.DirEntry, err error) error {
-		hidden := !isFolder(path, dir) && strings.HasPrefix(filepath.Base(path), ".")
+		hidden := filepath.Clean(path) != filepath.Clean(dir) && strings.HasPrefix(filepath.Base(path), ".")
 		switch {
 		case err != nil:
 			r.found = append(r.found, unreadable(path, err))
@@ -181,9 +175,6 @@ func Walk(dir string, visit fs.WalkDirFunc) error {
 	}
 	return filepath.WalkDir(dir, visit)
 }
-
-// isFolder tells whether a path that walk visits is where it began.
-func isFolder(path, dir string) bool { return filepath.Clean(path) == filepath.Clean(dir) }
 
 // LeadsToFolder tells of a folder, or a link to one.
 func LeadsToFolder(path string) bool {
@@ -301,13 +292,7 @@ func OneOf[T ~string](flag, value string, allowed ...T) (T, error) {
 	if slices.Contains(allowed, T(value)) {
 		return T(value), nil
 	}
-	var words []string
-	for _, a := range allowed {
-		if a != "" {
-			words = append(words, string(a))
-		}
-	}
-	return "", fmt.Errorf("%s %s: want one of %s", flag, value, strings.Join(words, ", "))
+	return "", fmt.Errorf("%s %s: want one of %s", flag, value, strings.Join(Words(allowed...), ", "))
 }
 
 // Words are values of a type that is text.

@@ -53,7 +53,7 @@ func (k matchedKind) unsettled(patch mutating.PatchType, v cel.Value) (out [][]s
 		steps := stepsOf(one["path"])
 		t, _ := typeAt(k.typ, steps)
 		switch value := one["value"]; {
-		case one["op"].Same(cel.String("test")):
+		case cel.Equal(one["op"], cel.String("test")):
 		case value.IsZero():
 			out = append(out, fieldsOf(steps[:len(steps)-1]))
 		case !settled(value, t), isMap(value) && (isElement(steps) || isDefaulted(steps[len(steps)-1])): // of which the server writes more
@@ -194,7 +194,7 @@ func touches(v cel.Value, path []string, composed map[string]cel.Value) bool {
 	under := func(steps []string) bool { return len(steps) >= len(path) && slices.Equal(steps[:len(path)], path) }
 	for _, one := range v.Structs("JSONPatch") {
 		steps := stepsOf(one["path"])
-		if one["op"].Same(cel.String("add")) {
+		if cel.Equal(one["op"], cel.String("add")) {
 			steps = steps[:len(steps)-1]
 		}
 		if under(fieldsOf(steps)) {

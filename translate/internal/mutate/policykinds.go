@@ -88,7 +88,7 @@ func (k matchedKind) lacks(patch cel.Value) (missing []string, unfit string) {
 		switch {
 		case path.IsZero():
 			return nil, "path is missing"
-		case !op.IsText() || op.Same(cel.String("copy")) || op.Same(cel.String("move")):
+		case !op.IsText() || cel.Equal(op, cel.String("copy")) || cel.Equal(op, cel.String("move")):
 			return nil, "operation is another one than add, replace, remove or test,"
 		case isMadeKey(path) && (one["value"].IsZero() || fits(one["value"], read.StringType())):
 			continue
@@ -123,7 +123,7 @@ func (k matchedKind) drops(patch cel.Value) bool {
 			return false
 		}
 	}
-	return celrule.Harmless(patch) && !slices.ContainsFunc(patch.FieldsOf("JSONPatch", "op"), func(op cel.Value) bool { return !op.Same(cel.String("add")) })
+	return celrule.Harmless(patch) && !slices.ContainsFunc(patch.FieldsOf("JSONPatch", "op"), func(op cel.Value) bool { return !cel.Equal(op, cel.String("add")) })
 }
 
 // readBehind tells that a mutation behind the i-th one may read a path of the object, in which

@@ -267,7 +267,7 @@ func (w *mutatingWalk) neverMatches() bool {
 
 // changesNothing tells that no mutation has a patch.
 func (w *mutatingWalk) changesNothing() bool {
-	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !m.Expr.Same(noPatch()) })
+	return !slices.ContainsFunc(w.out.Mutations, func(m mutating.Mutation) bool { return !cel.Equal(m.Expr, noPatch()) })
 }
 
 // names asks for the names of a rule where objects are made: the API server has none yet for
