@@ -129,6 +129,28 @@ func TestReleaseFails(t *testing.T) {
 	}
 }
 
+// A process that takes over, and can neither let go of what a rule made nor write that down,
+// does both when it can.
+func TestReleaseFailsUnwritten(t *testing.T) {
+	b := existing(t, copies, shop, source)
+	next := b.taken(t, elsewhere()+"---"+strings.Replace(copies, "name: copies", "name: others", 1))
+	kept := next.options.Records
+	all, err := kept.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.options.Records = &brokenLedger{memoryStore{all: all}}
+	next.cluster.refuse["label Secret"] = errors.New("the store is away")
+	next.begin()
+	next.drain()
+	next.options.Records = kept
+	delete(next.cluster.refuse, "label Secret")
+	recordsTask{}.do(t.Context(), next.Worker)
+	if _, labelled := labelsOf(next.stored("v1", "Secret", "shop", "s"))["generate.kyverno.io/policy-name"]; labelled {
+		t.Errorf("%v", next.cluster.log)
+	}
+}
+
 // brokenLedger cannot be written to.
 type brokenLedger struct{ memoryStore }
 
