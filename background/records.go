@@ -95,7 +95,6 @@ func (w *Worker) doRecords(ctx context.Context) error {
 		for _, d := range all {
 			have[d.key()] = d
 		}
-		w.read = true
 	}
 	next := maps.Clone(wanted)
 	var failures []error
@@ -126,6 +125,7 @@ func (w *Worker) doRecords(ctx context.Context) error {
 	if err := w.save(ctx, have, next); err != nil {
 		return w.stuck(wanted, fmt.Errorf("what rules make cannot be written down, so nothing new is made: %w", explained(err)))
 	}
+	w.read = true // and not before, for until then the store alone knows what was
 	for _, d := range changed {
 		w.options.Tell(Notice{Policy: d.Policy, Reason: reasonChanged, Note: note(d.Rule, v1alpha1.ObjectReference{}, "what the rule is about has changed; objects that it made for what it is about no longer stay as they are")})
 	}
