@@ -95,11 +95,11 @@ type sizedPath struct {
 func newPlace(path string, sizes Sizes) *sizedPath {
 	if sizes != nil {
 		if n := float64(sizes(path)); n > 0 {
-			return &sizedPath{path: path, chars: n, items: n, below: map[string]*sizedPath{}}
+			return &sizedPath{path: path, chars: n, items: n}
 		}
 	}
 	chars, items := commonSize(path[strings.LastIndexByte(path, '.')+1:])
-	return &sizedPath{path: path, chars: chars, items: items, below: map[string]*sizedPath{}}
+	return &sizedPath{path: path, chars: chars, items: items}
 }
 
 func (p *sizedPath) shape() sizeShape { return sizeShape{chars: p.chars, items: p.items, at: p} }
@@ -111,7 +111,7 @@ type coster struct {
 }
 
 func newCoster(sizes Sizes) coster {
-	return coster{sizes: sizes, places: sizeShape{at: &sizedPath{below: map[string]*sizedPath{}}}}
+	return coster{sizes: sizes, places: sizeShape{at: &sizedPath{}}}
 }
 
 // below is what is read one step below a value. Each place is made once, as expressions
@@ -122,10 +122,15 @@ func (c coster) below(s sizeShape, step string) sizeShape {
 		return *s.elem
 	case s.at == nil:
 		return newPlace(step, c.sizes).shape()
-	case s.at.below[step] == nil:
-		s.at.below[step] = newPlace(s.at.path+step, c.sizes)
+	case s.at.below == nil:
+		s.at.below = map[string]*sizedPath{}
 	}
-	return s.at.below[step].shape()
+	place := s.at.below[step]
+	if place == nil {
+		place = newPlace(s.at.path+step, c.sizes)
+		s.at.below[step] = place
+	}
+	return place.shape()
 }
 
 // commonSize is more than all but the oddest objects have under a field of that name.
@@ -373,7 +378,7 @@ func (s sizeShape) anElem() sizeShape {
 	if s.at != nil {
 		path = s.at.path + path
 	}
-	return sizeShape{chars: 256, items: 1, at: &sizedPath{path: path, below: map[string]*sizedPath{}}}
+	return sizeShape{chars: 256, items: 1, at: &sizedPath{path: path}}
 }
 
 func (s sizeShape) elemAny() float64 { return s.anElem().any() }

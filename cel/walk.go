@@ -103,10 +103,13 @@ func (n *node) field() (string, bool) {
 	return "", false
 }
 
-// isPath tells that n is path[0].path[1]...
+// isPath tells that n is path[0].path[1]... Each part of a tree is asked, so no path is made.
 func (n *node) isPath(path []string) bool {
-	have, ok := Value{n}.Path()
-	return ok && slices.Equal(have, path)
+	if last := len(path) - 1; last > 0 {
+		name, ok := n.field()
+		return ok && n.op != opHas && name == path[last] && n.args[0].isPath(path[:last])
+	}
+	return len(path) == 1 && n.op == opIdent && n.name == path[0]
 }
 
 func (n *node) isFreePath(path, bound []string) bool {
