@@ -8,7 +8,7 @@ import (
 // WriteTable writes a row for each policy, in the order in which they go; what existing
 // objects violate; and what a request costs.
 func (p Plan) WriteTable(w io.Writer) error {
-	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "NATIVE OBJECTS", "VIOLATED", "ON 1.20", "ON 1.21", "CODES"}}
+	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "NATIVE OBJECTS", "VIOLATED", "KYVERNO 1.20", "KYVERNO 1.21", "CODES"}}
 	titles := p.titles()
 	for i, one := range p.Policies {
 		rows = append(rows, []string{fmt.Sprint(one.Wave), titles[i], one.Kind, one.Becomes, one.action(),

@@ -69,7 +69,7 @@ func (p Plan) upgradeLines() (out []string) {
 	if p.LegacyExceptions > 0 {
 		what += " and " + Count(p.LegacyExceptions, "PolicyException", "PolicyExceptions")
 	}
-	return append(out, what+" of kyverno.io: from 1.20 on Kyverno does nothing by them, and they can only be deleted, not changed; 1.21 takes away the definitions, and them: docs/upgrade-1.20.md")
+	return append(out, what+" of kyverno.io: Kyverno 1.20 ignores these and refuses changes to them; Kyverno 1.21 removes their definitions, and them: docs/upgrade-1.20.md")
 }
 
 func (p Plan) upgradeText() string {

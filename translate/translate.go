@@ -104,6 +104,8 @@ func otherRule(r *policy.Rule) *diag.Diagnostic {
 		d = diag.Warnf(r.Pos, diag.OtherRule, "a %s rule has no native form; the controller will run this rule in the background", r.Type())
 	case r.Mutate.Existing:
 		d = diag.Warnf(r.Pos, diag.OtherRule, "a rule that changes existing objects has no native form; the controller will run this rule in the background")
+	default:
+		d = diag.Warnf(r.Pos, diag.OtherRule, "a mutate rule may be native for Kubernetes 1.36 and newer, or with --mutations native; here the webhook will run this rule")
 	}
 	return &d
 }

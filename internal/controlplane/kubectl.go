@@ -42,7 +42,7 @@ func Kubectl(ctx context.Context, progress io.Writer) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(root, "lock"))
+	unlock, err := lock(filepath.Join(root, "lock"), progress)
 	if err != nil {
 		return "", err
 	}

@@ -54,7 +54,7 @@ func (m Module) Build(ctx context.Context, progress io.Writer) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", err
 	}
-	unlock, err := lock(filepath.Join(root, "lock"))
+	unlock, err := lock(filepath.Join(root, "lock"), progress)
 	if err != nil {
 		return "", err
 	}

@@ -2,7 +2,10 @@
 
 package controlplane
 
-import "errors"
+import (
+	"errors"
+	"io"
+)
 
 // A launcher starts nothing where there are no process groups.
 type launcher struct{}
@@ -19,4 +22,4 @@ func (*launcher) kill(string) error { return errUnsupported }
 
 func (*launcher) stop() {}
 
-func lock(string) (func() error, error) { return nil, errUnsupported }
+func lock(string, io.Writer) (func() error, error) { return nil, errUnsupported }
