@@ -113,6 +113,9 @@ func (v *converter) mapping(n *yaml.Node, path string, depth int) *Node {
 // duplicate tells of a key that has taken the place of the first: kubectl and Kyverno's
 // loader take the last too.
 func duplicate(pos diag.Pos, key string, first diag.Pos) diag.Diagnostic {
+	if key == "apiVersion" && pos.Path == key {
+		return diag.Warnf(pos, diag.DuplicateKey, "two documents have run into one here, and what line %d begins is lost; put a line --- between them", first.Line)
+	}
 	return diag.Warnf(pos, diag.DuplicateKey, "the key %q stands twice in this mapping; this one counts, and that of line %d does not; remove one", key, first.Line)
 }
 
