@@ -84,6 +84,8 @@ func (d Destination) writeFolder(done *Compilation, sources []input.Source) (sai
 		for _, line := range stays {
 			said += line + "\n"
 		}
+	case to.Stale() > 0:
+		said += fmt.Sprintf("left there: %s of an earlier run; --prune removes what is not written again\n", countFiles(to.Stale()))
 	}
 	return said, to.Finish()
 }

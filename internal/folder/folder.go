@@ -268,6 +268,16 @@ func (f *Folder) link(name string) string {
 // Wrote is how many files this run wrote.
 func (f *Folder) Wrote() int { return len(f.written) }
 
+// Stale is how many files of earlier runs are there that this one has not written again.
+func (f *Folder) Stale() (n int) {
+	for name := range f.earlier {
+		if _, err := f.root.Stat(name); err == nil && f.written[name] == "" {
+			n++
+		}
+	}
+	return n
+}
+
 // Before are the names of the files that earlier runs wrote.
 func (f *Folder) Before() iter.Seq[string] { return maps.Keys(f.earlier) }
 
