@@ -81,7 +81,8 @@ Occurs when a mapping has the same key twice. The last counts, as for
 kubectl and for Kyverno, and what the other says is lost. ` + "`convert --strict`" + ` ends
 with 1: nobody can be sure which of the two was meant.
 
-Remove one of the two.
+Remove one of the two. Where it is the apiVersion of a whole document, a line --- is
+missing in front of it, and what stands before that is lost.
 
 Example:
 

@@ -167,7 +167,8 @@ func describe(c Code) (name, text, example string) {
 				"kubectl and for Kyverno, and what the other says is lost. `convert --strict` ends\n" +
 				"with 1: nobody can be sure which of the two was meant.\n" +
 				"\n" +
-				"Remove one of the two.",
+				"Remove one of the two. Where it is the apiVersion of a whole document, a line --- is\n" +
+				"missing in front of it, and what stands before that is lost.",
 			"validate:\n" +
 				"  pattern:\n" +
 				"    spec:\n" +

@@ -84,8 +84,10 @@ func (d Destination) writeFolder(done *Compilation, sources []input.Source) (sai
 		for _, line := range stays {
 			said += line + "\n"
 		}
-	case to.Stale() > 0:
-		said += fmt.Sprintf("left there: %s of an earlier run; --prune removes what is not written again\n", countFiles(to.Stale()))
+	default:
+		if stale := to.Stale(); stale > 0 {
+			said += fmt.Sprintf("left there: %s of an earlier run; --prune removes what is not written again\n", countFiles(stale))
+		}
 	}
 	return said, to.Finish()
 }

@@ -125,7 +125,7 @@ func TestReadmeCluster(t *testing.T) {
 			t.Errorf("$ %s\n%s", command, text)
 		}
 	}
-	if text, err := x.run(t, commands[last]); err == nil || !strings.Contains(text, "A Deployment names its owner.") {
+	if text, err := x.run(t, commands[last]); err == nil || !strings.Contains(text, "'kvap-deployments-deny'") || !strings.Contains(text, "[owners/owner] A Deployment names its owner.") {
 		t.Errorf("$ %s\n%s%v", commands[last], text, err)
 	}
 }
