@@ -87,6 +87,17 @@ type Rule struct {
 	Reaches []string
 }
 
+// ObjectNames are the names of the native policies that have a rule.
+func (r Result) ObjectNames(rule *Rule) (names []string) {
+	for _, i := range rule.Objects {
+		names = append(names, r.Objects[i].Policy.Name)
+	}
+	for _, i := range rule.Mutating {
+		names = append(names, r.Mutating[i].Policy.Name)
+	}
+	return names
+}
+
 // Pos is the place of the rule.
 func (r *Rule) Pos() diag.Pos {
 	if r.Source == nil {

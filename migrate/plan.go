@@ -63,8 +63,8 @@ func planOf(p *policy.Policy, rules []*compile.Rule, compiled compile.Result, vi
 			row.Codes = append(row.Codes, plannedCode(c))
 			differs = differs || c >= 300 && c < 400
 		}
-		for _, i := range r.Objects {
-			if name := compiled.Objects[i].Policy.Name; !slices.Contains(out.Objects, name) {
+		for _, name := range compiled.ObjectNames(r) {
+			if !slices.Contains(out.Objects, name) {
 				out.Objects = append(out.Objects, name)
 			}
 		}

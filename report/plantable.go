@@ -25,7 +25,11 @@ func (p Plan) WriteTable(w io.Writer) error {
 		return err
 	}
 	if costs := p.costRows(mostInTable); len(costs) > 1 {
-		if err := writeTable(w, costs, ""); err != nil {
+		more := ""
+		if n := len(p.Costs) - mostInTable; n > 0 {
+			more = fmt.Sprintf("and %s: -o json has all\n", Count(n, "more resource", "more resources"))
+		}
+		if err := writeTable(w, costs, more); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ func (v Violations) String() string {
 		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
-		out = append(out, fmt.Sprintf("not known of %s, for it asks what is not at hand, or cannot be evaluated", Count(v.Unknown, "object", "objects")))
+		out = append(out, fmt.Sprintf("not known of %s, for the rule looks up what is not at hand (--param FILE gives it), or cannot be evaluated", Count(v.Unknown, "object", "objects")))
 	}
 	if v.Unread {
 		out = append(out, "not known of objects that may not be read")
@@ -74,6 +74,8 @@ func (v Violations) String() string {
 // A Looked is which objects were put before the rules.
 type Looked struct {
 	Objects int `json:"objects"`
+	// Excluded are those of namespaces that bindings leave out.
+	Excluded int `json:"excluded"`
 	// PassedOver are the resources that may not be read, and objects that cannot be
 	// judged.
 	PassedOver []string `json:"passedOver"`
@@ -95,8 +97,13 @@ func (l *Looked) PassOver(name string) {
 // String is how many objects there were, and what is missing.
 func (l Looked) String() string {
 	s := Count(l.Objects, "object", "objects") + " put before the rules, as if created now"
-	if len(l.PassedOver) > 0 {
-		s += "; not judged: " + strings.Join(l.PassedOver, ", ")
+	notJudged := l.PassedOver
+	if l.Excluded > 0 {
+		excluded := Count(l.Excluded, "object", "objects") + " of namespaces that bindings leave out"
+		notJudged = append([]string{excluded}, notJudged...)
+	}
+	if len(notJudged) > 0 {
+		s += "; not judged: " + strings.Join(notJudged, ", ")
 	}
 	return s
 }

@@ -59,8 +59,12 @@ func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
 
 // passesOver tells of an object that no rule is asked about.
 func (j *Judge) passesOver(o *unstructured.Unstructured) bool {
-	ns := o.GetNamespace()
-	return o.GetDeletionTimestamp() != nil || slices.Contains(j.excluded, ns) && !j.reached[ns]
+	return o.GetDeletionTimestamp() != nil || j.excludes(o.GetNamespace())
+}
+
+// excludes tells of a namespace that bindings leave out, and no rule names.
+func (j *Judge) excludes(ns string) bool {
+	return slices.Contains(j.excluded, ns) && !j.reached[ns]
 }
 
 // asks tells whether a rule is asked about the objects of a namespace.

@@ -14,8 +14,9 @@ import (
 type Survey struct {
 	judge  *Judge
 	counts map[*compile.Rule]report.Violations
-	// Objects is how many were judged.
-	Objects int
+	// Objects is how many were judged, and Excluded how many were not, for bindings leave
+	// out their namespaces.
+	Objects, Excluded int
 }
 
 // NewSurvey begins a survey by policies, which knows some objects of the cluster: its
@@ -50,7 +51,11 @@ func (s *Survey) Unread(rules []*compile.Rule) {
 
 // Object puts an object before the policies.
 func (s *Survey) Object(ctx context.Context, o *unstructured.Unstructured) error {
-	if s.judge.passesOver(o) {
+	switch {
+	case o.GetDeletionTimestamp() != nil:
+		return nil
+	case s.judge.excludes(o.GetNamespace()):
+		s.Excluded++
 		return nil
 	}
 	opinions, err := s.judge.opinions(ctx, o)

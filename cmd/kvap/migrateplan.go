@@ -42,8 +42,10 @@ them, as if they were created now. With PATH, policy files and folders, or - for
 standard input, no cluster is asked; --resource gives objects.
 
 The cost of a request is how many webhooks are called at most: Kyverno's by how it
-registers policies, and kvap's by what stays with it. The choices are those of the
-controller: rules that match alike share an object.
+registers policies, and kvap's by what stays with it. Native objects are counted as the
+controller makes them: rules that match alike share one, while kvap convert makes one
+for each policy. For files, say the release of the cluster with --kubernetes-version:
+mutate rules are native from Kubernetes 1.36 on.
 
 Exit codes: 0 clean, 2 usage or unreadable input, 3 a runtime error, 4 some of the
 input was left out.`,
@@ -63,6 +65,7 @@ input was left out.`,
 	addChoice(fs, &f.output, "output", "table", "table, json, markdown or html", "table", "json", "markdown", "html")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of the cluster whose PolicyExceptions count; none for none, * for all")
 	addPackedByMatch(fs, &f.Flags)
+	addMutations(fs, &f.Flags)
 	f.addConnection(fs)
 	f.viewFlags.add(fs, "", "all diagnostics, with their places; else only errors")
 	addRecursive(fs)
@@ -146,5 +149,24 @@ func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
 	if f.output == "html" {
 		return report.Page{Title: "Migration plan", Plan: &plan}.WriteHTML(cmd.OutOrStdout())
 	}
-	return writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan)
+	if err := writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan); err != nil || f.output != "table" {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), "next: kvap migrate shadow "+f.allToShadow())
+	return err
+}
+
+// allToShadow are the arguments by which shadow takes what was planned.
+func (f planFlags) allToShadow() string {
+	if !f.fromFiles() {
+		return "--all"
+	}
+	args := ""
+	for _, path := range f.files {
+		args += "-f " + path + " "
+	}
+	if f.kustomize != "" {
+		args += "-k " + f.kustomize + " "
+	}
+	return args + "--output-dir DIR"
 }

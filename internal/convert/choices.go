@@ -70,12 +70,8 @@ func (f Flags) ChoicesFor(cluster string, chosen Choices) (Choices, error) {
 	if err != nil || !release.IsSupported() || f.Release != cel.Default.String() {
 		return chosen, nil //nolint:nilerr // the release that was asked for, or the default, does
 	}
-	schemas, err := Schemas(release, f.CRDs)
-	if err != nil {
-		return chosen, err
-	}
-	chosen.Translate.Release, chosen.Translate.Schemas = release, schemas
-	return chosen, nil
+	f.Release = release.String()
+	return f.Choices()
 }
 
 // FlagWords are the words that flags may be, by the names of the flags.

@@ -17,17 +17,11 @@ import (
 
 // A Compilation is what became of the input, in the order of the input.
 type Compilation struct {
-	Policies   []*policy.Policy
+	compile.Result
 	Exceptions []*policy.Exception
 	Unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
-	Rules      []*compile.Rule
-	Objects    []vap.Objects
-	Mutating   []mutating.Objects
-	Found      diag.List
-	shared     bool // rules share objects across policies
-	// packedByMatch are the drafts that the rules on some resources would have with
-	// --pack match.
-	packedByMatch func(about func(group, resource string) bool) ([]*vap.Draft, bool)
+	Found      diag.List        // of reading and of compiling
+	shared     bool             // rules share objects across policies
 }
 
 // Compile reads and compiles. What cannot be read is in Found, and the rest
@@ -40,11 +34,9 @@ func Compile(sources []input.Source, c Choices) *Compilation {
 	done.dropRepeated()
 	c.Rewrite(done.Policies)
 	c.Emit.Files = input.NamesBelow(sources)
-	result := compile.Policies(compile.Input{Policies: done.Policies, Exceptions: done.Exceptions, Found: done.Found},
+	done.Result = compile.Policies(compile.Input{Policies: done.Policies, Exceptions: done.Exceptions, Found: done.Found},
 		compile.Options{Translate: c.Translate, Emit: c.Emit})
-	done.Rules, done.Objects, done.packedByMatch = result.Rules, result.Objects, result.PackedByMatch
-	done.Mutating = result.Mutating
-	done.Found = append(done.Found, result.Diagnostics...)
+	done.Found = append(done.Found, done.Diagnostics...)
 	return done
 }
 
@@ -240,11 +232,6 @@ func (done *Compilation) row(r *compile.Rule) report.Rule {
 	if why := r.NotServed(); why != "" {
 		row.Target, row.Reason = report.Unsupported, why
 	}
-	for _, i := range r.Objects {
-		row.Objects = append(row.Objects, done.Objects[i].Policy.Name)
-	}
-	for _, i := range r.Mutating {
-		row.Objects = append(row.Objects, done.Mutating[i].Policy.Name)
-	}
+	row.Objects = done.ObjectNames(r)
 	return row
 }

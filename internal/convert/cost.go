@@ -33,6 +33,9 @@ func (done *Compilation) RequestCosts(schemas *schema.Set) []report.RequestCost 
 	own.add(done.only(func(r *compile.Rule) bool { return r.Target == translate.Webhook && r.NotServed() == "" }), kinds,
 		func(verb, webhook string) string { return verb + " " + webhook })
 	objects := done.objects()
+	for _, o := range done.Mutating {
+		objects = append(objects, o.Draft.Constraints.Rules)
+	}
 	var out []report.RequestCost
 	for _, r := range append(resourcesIn(slices.Concat(objects, before)), named{"*", "*"}) {
 		c := report.RequestCost{
@@ -74,7 +77,7 @@ func (done *Compilation) only(wanted func(*compile.Rule) bool) []*policy.Policy 
 	return out
 }
 
-// objects are the native objects, each by its resource rules.
+// objects are the native objects that validate, each by its resource rules.
 func (done *Compilation) objects() (out [][]vap.ResourceRule) {
 	for _, o := range done.Objects {
 		out = append(out, o.Draft.Constraints.Rules)
@@ -168,7 +171,7 @@ func (done *Compilation) Meets(pack translate.Pack, first int) []report.Meeting 
 		return out
 	}
 	compared := out[:min(first, len(out))]
-	drafts, ok := done.packedByMatch(func(group, resource string) bool {
+	drafts, ok := done.PackedByMatch(func(group, resource string) bool {
 		rule := vap.ResourceRule{Groups: []string{group}, Resources: []string{resource}}
 		return slices.ContainsFunc(compared, func(m report.Meeting) bool { return named{m.Group, m.Resource}.isAmong(rule) })
 	})

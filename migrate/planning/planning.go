@@ -67,12 +67,11 @@ func (p *Planning) Compile() {
 
 // Plan puts objects before the policies, and says what becomes of them.
 func (p *Planning) Plan(ctx context.Context) (report.Plan, error) {
-	compiled := p.compiled()
 	looked, violations, err := p.survey(ctx)
 	if err != nil {
 		return report.Plan{}, err
 	}
-	plan := migrate.MakePlan(compiled, p.Done.Unread, violations)
+	plan := migrate.MakePlan(p.Done.Result, p.Done.Unread, violations)
 	plan.Looked = looked
 	plan.LegacyExceptions = len(p.Idle)
 	for _, e := range p.Done.Exceptions {
@@ -90,10 +89,6 @@ func (p *Planning) Plan(ctx context.Context) (report.Plan, error) {
 	}
 	plan.Costs = append(plan.Costs, p.Done.RequestCosts(p.Choices.Translate.Schemas)...)
 	return plan, nil
-}
-
-func (p *Planning) compiled() compile.Result {
-	return compile.Result{Policies: p.Done.Policies, Rules: p.Done.Rules, Objects: p.Done.Objects}
 }
 
 // readCluster reads the policies of Kyverno that the cluster has, and the types of
@@ -147,7 +142,7 @@ func (p *Planning) survey(ctx context.Context) (*report.Looked, map[*compile.Rul
 		known = append(known, o.Objects()...)
 	}
 	policies := scan.Policies{
-		Compiled: p.compiled(), Exceptions: p.Done.Exceptions, Schemas: p.Choices.Translate.Schemas,
+		Compiled: p.Done.Result, Exceptions: p.Done.Exceptions, Schemas: p.Choices.Translate.Schemas,
 		ExcludeNamespaces: vap.DefaultExcludedNamespaces(),
 	}
 	var look *scan.Look
@@ -200,7 +195,7 @@ func (p *Planning) look(ctx context.Context, survey *scan.Survey, given []manife
 		}
 		survey.Unread(look.Unread())
 	}
-	looked.Objects = survey.Objects
+	looked.Objects, looked.Excluded = survey.Objects, survey.Excluded
 	return looked, nil
 }
 
