@@ -69,6 +69,9 @@ func (d Destination) writeFolder(done *Compilation, sources []input.Source) (sai
 		return "", err
 	}
 	said = fmt.Sprintf("wrote %s to %s\n", countFiles(to.Wrote()), d.Dir)
+	if broken := done.broken(); broken > 0 {
+		said += fmt.Sprintf("in no file: %s with an error; mend them and convert again\n", report.Count(broken, "rule", "rules"))
+	}
 	if same > 0 {
 		said += fmt.Sprintf("%s that kvap did not write would be the same, and stays as it is\n", countFiles(same))
 	}
@@ -90,6 +93,16 @@ func (d Destination) writeFolder(done *Compilation, sources []input.Source) (sai
 		}
 	}
 	return said, to.Finish()
+}
+
+// broken is how many rules are in no file: they, or their policies, have an error.
+func (done *Compilation) broken() (n int) {
+	for _, r := range done.Rules {
+		if r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
+			n++
+		}
+	}
+	return n
 }
 
 func countFiles(n int) string { return report.Count(n, "file", "files") }
