@@ -33,6 +33,9 @@ type configText struct {
 }
 
 func configTextOf(l *read.Lowering, value read.Operand) configText {
+	if value.V.Expr.LastField() == "" {
+		panic(l.Unsupported("a list in a text that is put together from the configuration"))
+	}
 	l.Note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; a list with escapes, or of other things than texts, is an error")
 	l.Need(value.V.KeysFound())
 	l.Needs.Native = true // the text may be none of the forms that are known
