@@ -191,7 +191,21 @@ func (m *maker) list(t *schema.Type, name string, f *focus, depth int) []any {
 		}
 		out = append(out, m.value(t.Elem, name, f.at(anyElement), depth+1))
 	}
+	if isContainer(t.Elem) { // of which an API server takes no two of one name
+		names := map[any]bool{}
+		out = slices.DeleteFunc(out, func(container any) bool {
+			name := container.(map[string]any)["name"]
+			repeated := names[name]
+			names[name] = true
+			return repeated
+		})
+	}
 	return out
+}
+
+// isContainer tells of the type of a container: nothing else has an image and a port.
+func isContainer(t *schema.Type) bool {
+	return t.Kind == schema.Object && t.Fields["name"] != nil && t.Fields["image"] != nil && t.Fields["ports"] != nil
 }
 
 // any makes a value of any type.
