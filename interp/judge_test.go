@@ -181,6 +181,8 @@ func TestPreconditions(t *testing.T) {
 		{"false", `{all: [{key: "{{ request.operation }}", operator: Equals, value: UPDATE}]}`, "skip"},
 		{"a missing key is an error", `{all: [{key: "{{ request.object.spec.z }}", operator: Equals, value: UPDATE}]}`, "error"},
 		{"a default helps", `{all: [{key: "{{ request.object.spec.z || 'a' }}", operator: Equals, value: b}]}`, "skip"},
+		{"a default is the policy's", `{all: [{key: "{{ request.object.spec.z || '1Gi' }}", operator: Equals, value: "*"}]}`, "skip"}, // a quantity
+		{"a default within a text is too", `{all: [{key: "{{ request.object.spec.z || '{{ request.object.spec.y || '1Gi' }}' }}", operator: Equals, value: "*"}]}`, "skip"},
 		{"an empty any is false", `{any: []}`, "skip"},
 		{"an error in all shows although any is false", `{any: [{key: a, operator: Equals, value: b}], all: [{key: "{{ nothing }}", operator: Equals, value: a}]}`, "error"},
 		{"none at all are true", `{}`, "fail"},
