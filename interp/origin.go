@@ -160,9 +160,14 @@ func (v *vars) elementsOf(e *jmespath.Expr, at []string) []string {
 }
 
 // taken is the part of an expression that its value is that of, where there are several
-// to choose from: a || '*' is the policy's own text where a is not there.
+// to choose from: a || '*' is the policy's own text where a is not there. So it is
+// in a text that is one variable: '{{ a || '*' }}'.
 func (v *vars) taken(e *jmespath.Expr) *jmespath.Expr {
 	switch {
+	case e.Text != nil && e.Text.Single() != nil && e.Text.Single().Expr != nil:
+		if inner := v.taken(e.Text.Single().Expr); inner.Op == jmespath.Literal {
+			return inner
+		}
 	case e.Op == jmespath.Or || e.Op == jmespath.And:
 		left, err := v.evaluate(e.Args[0])
 		if isFalse := err != nil || expr.IsFalse(left); isFalse == (e.Op == jmespath.Or) {
