@@ -47,6 +47,9 @@ func (s *listedPolicy) oldest() (t time.Time) {
 	return t
 }
 
+// modePending is the mode of a policy that the controller has not looked at yet.
+const modePending = "pending"
+
 // mode is what was asked for, else what the objects show.
 func (s *listedPolicy) mode() string {
 	if s.translation != nil && s.translation.Status.Mode != "" {
@@ -59,6 +62,8 @@ func (s *listedPolicy) mode() string {
 	}
 	denies := slices.ContainsFunc(s.claims, func(c claim) bool { return slices.Contains(c.action(), "Deny") })
 	switch {
+	case len(s.claims) == 0 && (s.awaited || s.translation != nil):
+		return modePending
 	case len(s.claims) == 0:
 		return v1alpha1.ModeOff
 	case denies:
@@ -259,6 +264,9 @@ func (s *listedPolicy) readyCondition(list []report.Condition) report.Condition 
 		if c.Status == no {
 			return report.Condition{Type: v1alpha1.ConditionReady, Status: no, Reason: c.Reason, Message: c.Message}
 		}
+	}
+	if s.mode() == modePending {
+		return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: "Pending", Message: "the controller has not looked at this policy yet; see that it runs"}
 	}
 	if len(s.claims) == 0 && !s.controlled() {
 		return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: "NotDeployed", Message: "no native object enforces this policy"}
