@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/internal/kyverno"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/internal/standin"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/webhook/endpoint"
 )
@@ -245,7 +246,7 @@ func Policies(paths []string, stdin io.Reader, errs io.Writer) ([]*unstructured.
 		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", report.Count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {
-		return nil, errors.New("there is no policy in the input")
+		return nil, fmt.Errorf("there is no policy in %s", input.Names(paths, ""))
 	}
 	return out, nil
 }
@@ -256,18 +257,27 @@ func readObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured,
 	if err != nil {
 		return nil, err
 	}
-	if found.HasErrors() {
-		return nil, found[0]
+	if err := found.Err(); err != nil {
+		return nil, err
 	}
 	var out []*unstructured.Unstructured
 	for _, s := range sources {
+		if _, found := policy.Parse(s.Name, s.Data); slices.ContainsFunc(found, isUnread) {
+			return nil, found[slices.IndexFunc(found, isUnread)]
+		}
 		objects, found := manifest.Read(s.Name, s.Data)
-		if found.HasErrors() {
-			return nil, found[0]
+		if err := found.Err(); err != nil {
+			return nil, err
 		}
 		for _, o := range objects {
 			out = append(out, &unstructured.Unstructured{Object: o.Value})
 		}
 	}
 	return out, nil
+}
+
+// isUnread tells of a document that was meant as a policy and is not read as one. What is
+// wrong inside of a policy is for the API server and the controller to say.
+func isUnread(d diag.Diagnostic) bool {
+	return d.Severity == diag.Error && (d.Code == diag.Template || slices.Contains([]string{"", "kind", "apiVersion"}, d.Path))
 }
