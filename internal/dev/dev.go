@@ -182,8 +182,10 @@ Ctrl-C ends it and leaves nothing behind.
 // wayOff is what to try where Kyverno is stood in for.
 const wayOff = `kubectl run probe --image=nginx --dry-run=server   # is it denied, and by whom?
 kvap migrate plan                             # what each policy becomes
-kvap migrate shadow --all                     # the first step; docs/migration.md has all
+kvap migrate shadow --all                     # the first step
 kvap status -A                                # where each policy is
+
+The whole way is in ` + diag.Docs + `migration.md.
 
 Ctrl-C ends it and leaves nothing behind.
 `
@@ -192,8 +194,10 @@ Ctrl-C ends it and leaves nothing behind.
 const wayPast = `kubectl run probe --image=nginx --dry-run=server   # nobody denies anything
 kubectl annotate clusterpolicies.kyverno.io --all a=b   # is denied: they can only be deleted
 kvap migrate plan                             # what each policy becomes
-kvap migrate shadow --all                     # the first step; docs/upgrade-1.20.md has all
+kvap migrate shadow --all                     # the first step
 kvap status -A                                # where each policy is
+
+The whole way is in ` + diag.Docs + `upgrade-1.20.md.
 
 Ctrl-C ends it and leaves nothing behind.
 `
