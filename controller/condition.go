@@ -249,9 +249,9 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	case s.mode == v1alpha1.ModeShadow:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that nobody judges, because the webhook does not serve them: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that nobody judges, because the webhook leaves the policy out: %d: %s", left, o.problemsOf(s, true))
 	case o.stuck(s) != "":
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, o.stuck(s), "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":

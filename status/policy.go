@@ -317,7 +317,7 @@ func (s *listedPolicy) syncedCondition() report.Condition {
 	}
 	if len(lacking) > 0 {
 		c.Status, c.Reason = no, "ObjectsMissing"
-		c.Message = fmt.Sprintf("no object enforces %s; convert the policy again and apply", strings.Join(lacking, ", "))
+		c.Message = fmt.Sprintf("no object enforces %s; convert the policy again, and apply the result", strings.Join(lacking, ", "))
 	}
 	return c
 }
@@ -368,7 +368,7 @@ func (s *listedPolicy) paramsCondition() report.Condition {
 // enforcedCondition is what the objects show; only a request would prove it.
 func (s *listedPolicy) enforcedCondition(now time.Time) report.Condition {
 	c := report.Condition{Type: v1alpha1.ConditionEnforced, Status: yes, Reason: "RefreshDelayPassed",
-		Message: "every object is bound, and is older than an API server takes to judge by it"}
+		Message: "every object is bound, and API servers have had the time to take it up"}
 	switch enforced(s.claims, now) {
 	case no:
 		c.Status = no
@@ -399,5 +399,5 @@ func fallbackCondition(rules []report.RuleStatus) report.Condition {
 		return report.Condition{Type: v1alpha1.ConditionFallbackActive, Status: yes, Reason: "NotNeeded", Message: "no rule needs the webhook"}
 	}
 	return report.Condition{Type: v1alpha1.ConditionFallbackActive, Status: unknown, Reason: "NotObserved",
-		Message: "no controller says who judges " + strings.Join(left, ", ")}
+		Message: "no controller says whether the webhook judges " + strings.Join(left, ", ")}
 }
