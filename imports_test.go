@@ -80,7 +80,7 @@ migrate: api/v1alpha1 compile policy report diag
 migrate/infiles: api/v1alpha1 compile controller internal/convert internal/exit internal/folder internal/input migrate policy report translate
 migrate/planning: api/v1alpha1 compile diag internal/cluster internal/convert internal/exit internal/input internal/manifest migrate migrate/live report scan vap
 migrate/recording: internal/cluster internal/exit migrate/record policy webhook/certs webhook/endpoint webhook/registration webhook/world
-migrate/live: api/v1alpha1 cleanup compile controller internal/cluster internal/judge migrate policy report translate webhook/registration webhook/world
+migrate/live: api/v1alpha1 cleanup compile controller diag internal/cluster internal/judge migrate policy report translate webhook/registration webhook/world
 migrate/compare: api/v1alpha1 background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
 migrate/record:
 migrate/evidence: compile internal/cores internal/judge interp policy report translate vap vap/apiserver verify

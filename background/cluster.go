@@ -78,11 +78,11 @@ type Notice struct {
 // namespace, or in all if it is empty. It may with a kind that nobody serves.
 type May func(ctx context.Context, verb string, k v1alpha1.KindReference, namespace string) (bool, error)
 
-// A Missing is what a policy needs and this process may not do.
+// A Missing is what a policy needs for its work: a permission, or what the work waits for.
 type Missing struct {
 	Policy  v1alpha1.PolicyReference
 	Message string
-	Waits   bool // it is not a permission that is missing
+	Reason  string // why a rule does nothing, as that of a Notice; empty where work only waits
 }
 
 // Missing are the permissions that the rules of the policies need and lack, as far as
@@ -100,7 +100,7 @@ func (w *Worker) Missing(ctx context.Context, may May) ([]Missing, error) {
 				return nil, err
 			}
 			if len(lacks) > 0 {
-				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.name, strings.Join(lacks, ", nor "), grantIt), false})
+				out = append(out, Missing{p.Of, fmt.Sprintf("rule %s: kvap may not %s; %s", r.name, strings.Join(lacks, ", nor "), grantIt), reasonForbidden})
 			}
 		}
 	}

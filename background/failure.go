@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,22 +24,40 @@ const (
 // grantIt is what to do about a permission that is missing.
 const grantIt = `grant it by a ClusterRole with the label rbac.kvap.dev/aggregate-to-controller: "true"`
 
+// excludeIt is what to do about an object that a policy denies.
+const excludeIt = "exclude it from the policy that denies it"
+
 // reasonOf is the reason of a notice about a failure.
 func reasonOf(err error) string {
-	if apierrors.IsForbidden(err) {
+	if apierrors.IsForbidden(err) && !isDenied(err) {
 		return reasonForbidden
 	}
 	return reasonFailed
 }
 
-// explained says what to do about a permission that is missing, and nothing of what is
-// in the object.
+// explained says what to do about a permission that is missing, or about a policy that
+// denies the object, and nothing of what is in it.
 func explained(err error) error {
 	err = withoutValues(err)
-	if err != nil && apierrors.IsForbidden(err) && !isEnding(err) {
+	switch {
+	case err == nil || isEnding(err):
+		return err
+	case isDenied(err):
+		return fmt.Errorf("%w; %s", err, excludeIt)
+	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; %s", err, grantIt)
 	}
 	return err
+}
+
+// denials are what an answer says that comes from a webhook or a
+// ValidatingAdmissionPolicy.
+var denials = []string{"denied the request", "denied request"}
+
+// isDenied tells that a policy denies the object.
+func isDenied(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && slices.ContainsFunc(denials, func(d string) bool { return strings.Contains(status.Status().Message, d) })
 }
 
 // isEnding tells that the namespace is on its way out, so that nothing can be made in
@@ -86,7 +105,7 @@ func withoutValues(err error) error {
 
 // shortStatus is what an answer says that names fields and permissions only.
 func shortStatus(s metav1.Status) string {
-	for _, denied := range []string{"denied the request", "denied request"} {
+	for _, denied := range denials {
 		if before, _, found := strings.Cut(s.Message, denied); found {
 			return before + denied
 		}

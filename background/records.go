@@ -211,10 +211,10 @@ func (w *Worker) stuck(wanted map[string]RuleRecord, err error) error {
 // tellOnce tells of a failure that concerns one policy, when it is a new one.
 func (w *Worker) tellOnce(d RuleRecord, err error) error {
 	w.mu.Lock()
-	told := w.toldOf[d.key()] == err.Error()
-	w.toldOf[d.key()] = err.Error()
+	before := w.toldOf[d.key()]
+	w.toldOf[d.key()] = err
 	w.mu.Unlock()
-	if !told {
+	if before == nil || before.Error() != err.Error() {
 		w.options.Tell(Notice{Policy: d.Policy, Warning: true, Reason: reasonOf(err), Note: note(d.Rule, v1alpha1.ObjectReference{}, err.Error())})
 	}
 	return err

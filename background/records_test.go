@@ -167,6 +167,15 @@ func TestNotWrittenDown(t *testing.T) {
 	if len(b.cluster.log) != 0 || len(b.told) != 1 || !strings.Contains(b.told[0].Note, "it is full") {
 		t.Errorf("%v, told %v", b.cluster.log, b.told)
 	}
+	if waits := b.Waits(); len(waits) != 1 || waits[0].Policy.Name != "copies" || !strings.Contains(waits[0].Message, "it is full") {
+		t.Errorf("waits %+v", waits)
+	}
+	b.options.Records = &memoryStore{}
+	b.drain()
+	recordsTask{}.do(t.Context(), b.Worker)
+	if b.Waits() != nil {
+		t.Errorf("waits %+v", b.Waits())
+	}
 }
 
 // A rule that makes another object lets go of what it made before.

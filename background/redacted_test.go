@@ -40,6 +40,9 @@ func TestRefusedValue(t *testing.T) {
 		if strings.Contains(text, "hunter2") || apierrors.IsInvalid(err) && !strings.Contains(text, "data[key]") && !strings.Contains(text, "data.key") {
 			t.Errorf("%v is told as %s", err, text)
 		}
+		if apierrors.IsForbidden(err) && (!strings.Contains(text, excludeIt) || strings.Contains(text, grantIt) || b.told[0].Reason != reasonFailed) {
+			t.Errorf("a policy denies it, and no permission is missing: %s %s", b.told[0].Reason, text)
+		}
 	}
 }
 

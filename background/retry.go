@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -376,17 +377,35 @@ func (w *Worker) starting() (out []v1alpha1.PolicyReference) {
 	return out
 }
 
-// Waits is why no work of requests is carried out, for each policy that it is about.
+// Waits is why no work is carried out, for each policy that it is about.
 func (w *Worker) Waits() []Missing {
+	out := w.unrecorded()
 	w.mu.Lock()
 	err := w.requestWatchErr
 	w.mu.Unlock()
 	if err == nil {
-		return nil
+		return out
 	}
-	var out []Missing
+	reason := ""
+	if apierrors.IsForbidden(err) {
+		reason = reasonForbidden
+	}
 	for _, p := range w.starting() {
-		out = append(out, Missing{p, waitNote(err), !apierrors.IsForbidden(err)})
+		out = append(out, Missing{p, waitNote(err), reason})
+	}
+	return out
+}
+
+// unrecorded are the rules that make nothing, for what they make could not be written down.
+func (w *Worker) unrecorded() (out []Missing) {
+	w.mu.Lock()
+	failures := maps.Clone(w.toldOf)
+	w.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(failures)) {
+		policy, rule, _ := strings.Cut(key, "\n")
+		if r := w.rule(ruleID{policy, rule}); r != nil && !w.mayMake(r) {
+			out = append(out, Missing{r.policy.Of, note(r.name, v1alpha1.ObjectReference{}, failures[key].Error()), reasonOf(failures[key])})
+		}
 	}
 	return out
 }

@@ -69,7 +69,7 @@ type Worker struct {
 	known           map[string]time.Time     // since when GenerateRequests that are not done are
 	tries           map[task]int             // failures of work that no GenerateRequest stands for
 	records         map[string]RuleRecord    // what is written down, by ruleKey; nil before this process works
-	toldOf          map[string]string        // failures about records that were told, by ruleKey
+	toldOf          map[string]error         // failures about records that were told, by ruleKey
 	unwatched       map[Watched]bool         // what cannot be watched, and was told of
 	requestWatchErr error                    // why GenerateRequests cannot be watched
 	failedRequests  map[string]failedRequest // GenerateRequests whose work has failed, by name
@@ -82,7 +82,7 @@ func New(o Options) *Worker {
 	}
 	return &Worker{
 		options: o, queue: workqueue.NewTypedDelayingQueue[task](), begun: make(chan struct{}),
-		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]string{}, unwatched: map[Watched]bool{},
+		busy: map[string]bool{}, known: map[string]time.Time{}, tries: map[task]int{}, toldOf: map[string]error{}, unwatched: map[Watched]bool{},
 		failedRequests: map[string]failedRequest{}, room: maxQueued,
 		backoff: &repairBackoff{now: o.Now, versions: map[v1alpha1.ObjectReference]string{}, repairs: map[triggerTask]repairs{}},
 	}

@@ -249,11 +249,11 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	case s.mode == v1alpha1.ModeShadow:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that no one judges, for want of the webhook: %d: %v", left, o.fallback)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that nobody judges, because the webhook does not serve them: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that no one judges: %d: %s", left, o.problemsOf(s, true))
-	case slices.ContainsFunc(o.problems, func(p FallbackProblem) bool { return p.Forbidden && p.Source == s.ref }):
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "PermissionMissing", "%s", o.problemsOf(s, false))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that nobody judges, because the webhook leaves the policy out: %d: %s", left, o.problemsOf(s, true))
+	case o.stuck(s) != "":
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, o.stuck(s), "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
 	default:
@@ -284,6 +284,16 @@ func (o *passResult) problemsOf(s *policySource, leftOut bool) string {
 		}
 	}
 	return strings.Join(out, "; ")
+}
+
+// stuck is why a rule of a policy does nothing; empty where each does what it is for.
+func (o *passResult) stuck(s *policySource) string {
+	for _, p := range o.problems {
+		if p.Stuck != "" && p.Source == s.ref {
+			return p.Stuck
+		}
+	}
+	return ""
 }
 
 // idle are the names of the rules that nothing carries out, and why that is for the

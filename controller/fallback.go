@@ -100,8 +100,9 @@ type FallbackProblem struct {
 	Message string
 	// LeftOut tells that the policy is not served, and so judged by nobody.
 	LeftOut bool
-	// Forbidden tells that a permission is missing for what a rule does.
-	Forbidden bool
+	// Stuck is why a rule does nothing, as the reason of a condition, for instance
+	// PermissionMissing; empty where each does what it is for.
+	Stuck string
 	// Broken tells of expressions that do not compile: the policy is served, and errs on
 	// every request that it matches.
 	Broken bool

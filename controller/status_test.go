@@ -98,13 +98,15 @@ func TestStatusOfLeftOut(t *testing.T) {
 		problems: []FallbackProblem{
 			{Source: v1alpha1.PolicyReference{Name: "left"}, Message: "it could lock the cluster up", LeftOut: true},
 			{Source: v1alpha1.PolicyReference{Name: "risky"}, Message: "no node can join"},
-			{Source: v1alpha1.PolicyReference{Name: "poor"}, Message: "may not create", Forbidden: true},
+			{Source: v1alpha1.PolicyReference{Name: "poor"}, Message: "may not create", Stuck: "PermissionMissing"},
+			{Source: v1alpha1.PolicyReference{Name: "stuck"}, Message: "cannot be written down", Stuck: "BackgroundFailed"},
 		},
 	}
 	for name, want := range map[string]metav1.Condition{
 		"left":  {Status: metav1.ConditionFalse, Reason: "LeftOut", Message: "it could lock the cluster up"},
 		"risky": {Status: metav1.ConditionTrue, Reason: "Serving", Message: "no node can join"},
 		"poor":  {Status: metav1.ConditionFalse, Reason: "PermissionMissing", Message: "may not create"},
+		"stuck": {Status: metav1.ConditionFalse, Reason: "BackgroundFailed", Message: "cannot be written down"},
 		"fine":  {Status: metav1.ConditionTrue, Reason: "Serving"},
 	} {
 		s := &policySource{ref: v1alpha1.PolicyReference{Name: name}, policy: p, mode: v1alpha1.ModeEnforce}

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// Docs is where the documentation can be read: who has installed the program has no folder
+// docs.
+const Docs = "https://github.com/kvap/kvap/blob/main/docs/"
+
 // Explain is the text of kvap explain: what a code means, an example, and the way
 // out. It is not ok for a number that is no code.
 func Explain(c Code) (string, bool) {
@@ -13,7 +17,7 @@ func Explain(c Code) (string, bool) {
 		return "", false
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s\n\n%s\n", c, name, text)
+	fmt.Fprintf(&b, "%s %s\n\n%s\n", c, name, strings.ReplaceAll(text, "docs/", Docs))
 	if example != "" {
 		b.WriteString("\nExample:\n\n")
 		for line := range strings.Lines(example) {

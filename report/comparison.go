@@ -138,7 +138,7 @@ func (t ComparisonTotals) String() string {
 	}
 	out += fmt.Sprintf(", %d disagree", t.Disagreed)
 	if t.Unseen > 0 {
-		out += fmt.Sprintf("; of %s there is no evidence", Count(t.Unseen, "rule", "rules"))
+		out += fmt.Sprintf("; no evidence for %s", Count(t.Unseen, "rule", "rules"))
 	}
 	return out
 }

@@ -39,7 +39,7 @@ DISAGREE: a/two on CREATE Pod/x|y (requests, r.jsonl:3)
   Kyverno's rule, interpreted: fail: no
     team <b>
 
-3 rules compared on 15 observations: 1 agree, 1 agree on thin evidence, 1 disagree; of 2 rules there is no evidence
+3 rules compared on 15 observations: 1 agree, 1 agree on thin evidence, 1 disagree; no evidence for 2 rules
 `
 	if got := b.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 )
@@ -88,7 +89,7 @@ func (h Handover) WriteTable(w io.Writer) error {
 			rows = append(rows, []string{p.title(), p.Kind, "-", "note in the record that it is " + p.To})
 		}
 	}
-	return writeTable(w, rows, h.totals())
+	return writeTable(w, rows, h.totals()+h.next())
 }
 
 func (p HandedOverPolicy) result() string {
@@ -119,12 +120,39 @@ func (h Handover) totals() string {
 	return text
 }
 
-// next is the command that comes next, where something was done that leads there.
+// next is what comes next, where something was done or written that leads there.
 func (h Handover) next() string {
-	if h.Verb != "shadow" || h.Dry != "" || h.Folder != "" || h.Left() == len(h.Policies) {
+	if h.Dry != "" || h.Left() == len(h.Policies) {
 		return ""
 	}
-	return "\nnext: kvap migrate record, and kvap migrate compare"
+	var out []string
+	switch steps := h.steps(); len(steps) {
+	case 0:
+	case 1:
+		out = append(out, "add to the components of your kustomization: "+steps[0])
+	default:
+		out = append(out, "add to the components of your kustomization, one after the other: "+strings.Join(steps, ", "))
+	}
+	if h.Verb == "shadow" {
+		out = append(out, "kvap migrate record, and kvap migrate compare")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "\nnext: " + strings.Join(out, "\nthen: ")
+}
+
+// steps are the components in the folder, in the order in which they are applied.
+func (h Handover) steps() (out []string) {
+	for _, p := range h.Policies {
+		for _, m := range p.Moves {
+			if h.Folder != "" && m.Part != "" {
+				out = append(out, path.Join(h.Folder, m.Part))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // WriteJSON writes the form that programs read.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kvap/kvap/diag"
 )
 
 // An Upgrade is what is known of the Kyverno of a cluster, for those who will have its
@@ -69,7 +71,7 @@ func (p Plan) upgradeLines() (out []string) {
 	if p.LegacyExceptions > 0 {
 		what += " and " + Count(p.LegacyExceptions, "PolicyException", "PolicyExceptions")
 	}
-	return append(out, what+" of kyverno.io: Kyverno 1.20 ignores these and refuses changes to them; Kyverno 1.21 removes their definitions, and them: docs/upgrade-1.20.md")
+	return append(out, what+" of kyverno.io: Kyverno 1.20 ignores these and refuses changes to them; Kyverno 1.21 removes their definitions, and them: "+diag.Docs+"upgrade-1.20.md")
 }
 
 func (p Plan) upgradeText() string {

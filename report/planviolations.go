@@ -63,10 +63,10 @@ func (v Violations) String() string {
 		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
-		out = append(out, fmt.Sprintf("not known of %s, for the rule looks up what is not at hand (--param FILE gives it), or cannot be evaluated", Count(v.Unknown, "object", "objects")))
+		out = append(out, fmt.Sprintf("unknown for %s: the rule looks up what is not at hand (--param FILE gives it), or cannot be evaluated", Count(v.Unknown, "object", "objects")))
 	}
 	if v.Unread {
-		out = append(out, "not known of objects that may not be read")
+		out = append(out, "unknown for objects that you may not read")
 	}
 	return strings.Join(out, "; ")
 }
@@ -96,7 +96,7 @@ func (l *Looked) PassOver(name string) {
 
 // String is how many objects there were, and what is missing.
 func (l Looked) String() string {
-	s := Count(l.Objects, "object", "objects") + " put before the rules, as if created now"
+	s := Count(l.Objects, "object", "objects") + " judged as if they were created now"
 	notJudged := l.PassedOver
 	if l.Excluded > 0 {
 		excluded := Count(l.Excluded, "object", "objects") + " of namespaces that bindings leave out"

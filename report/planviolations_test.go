@@ -18,7 +18,7 @@ func TestViolatedIsNotKnown(t *testing.T) {
 	plan := NewPlan([]PlannedPolicy{p}, nil)
 	plan.Looked = &Looked{}
 	var out strings.Builder
-	if err := plan.WriteTable(&out); err != nil || !strings.Contains(out.String(), "not known of objects that may not be read") {
+	if err := plan.WriteTable(&out); err != nil || !strings.Contains(out.String(), "unknown for objects that you may not read") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

@@ -91,10 +91,7 @@ type sarifRegion struct {
 	StartColumn int `json:"startColumn,omitempty"`
 }
 
-const (
-	homePage  = "https://github.com/kvap/kvap"
-	codesPage = homePage + "/blob/main/docs/codes.md#"
-)
+const homePage = "https://github.com/kvap/kvap"
 
 // WriteSARIF writes alerts as SARIF 2.1.0, which code scanning reads. Its rules are the
 // codes that occur.
@@ -145,7 +142,7 @@ func sarifRuleOf(name string, alerts []Alert) sarifRule {
 	}
 	title, when := diag.Title(code)
 	text, _ := diag.Explain(code)
-	rule.Name, rule.HelpURI = title, codesPage+strings.ToLower(name)
+	rule.Name, rule.HelpURI = title, diag.Docs+"codes.md#"+strings.ToLower(name)
 	rule.ShortDescription, rule.FullDescription, rule.Help = &sarifText{when}, &sarifText{"Occurs when " + strings.TrimPrefix(when, "when ")}, &sarifText{text}
 	return rule
 }

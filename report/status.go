@@ -18,7 +18,8 @@ type Status struct {
 }
 
 // A PolicyStatus is the state of one source policy. Its Mode is off, shadow or
-// enforce, and empty where nothing tells.
+// enforce, pending where the controller has not looked at it yet, and empty where
+// nothing tells.
 type PolicyStatus struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`

@@ -47,6 +47,9 @@ func (s *listedPolicy) oldest() (t time.Time) {
 	return t
 }
 
+// modePending is the mode of a policy that the controller has not looked at yet.
+const modePending = "pending"
+
 // mode is what was asked for, else what the objects show.
 func (s *listedPolicy) mode() string {
 	if s.translation != nil && s.translation.Status.Mode != "" {
@@ -59,6 +62,8 @@ func (s *listedPolicy) mode() string {
 	}
 	denies := slices.ContainsFunc(s.claims, func(c claim) bool { return slices.Contains(c.action(), "Deny") })
 	switch {
+	case len(s.claims) == 0 && (s.awaited || s.translation != nil):
+		return modePending
 	case len(s.claims) == 0:
 		return v1alpha1.ModeOff
 	case denies:
@@ -260,6 +265,9 @@ func (s *listedPolicy) readyCondition(list []report.Condition) report.Condition 
 			return report.Condition{Type: v1alpha1.ConditionReady, Status: no, Reason: c.Reason, Message: c.Message}
 		}
 	}
+	if s.mode() == modePending {
+		return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: "Pending", Message: "the controller has not looked at this policy yet; see that it runs"}
+	}
 	if len(s.claims) == 0 && !s.controlled() {
 		return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: "NotDeployed", Message: "no native object enforces this policy"}
 	}
@@ -309,7 +317,7 @@ func (s *listedPolicy) syncedCondition() report.Condition {
 	}
 	if len(lacking) > 0 {
 		c.Status, c.Reason = no, "ObjectsMissing"
-		c.Message = fmt.Sprintf("no object enforces %s; convert the policy again and apply", strings.Join(lacking, ", "))
+		c.Message = fmt.Sprintf("no object enforces %s; convert the policy again, and apply the result", strings.Join(lacking, ", "))
 	}
 	return c
 }
@@ -360,7 +368,7 @@ func (s *listedPolicy) paramsCondition() report.Condition {
 // enforcedCondition is what the objects show; only a request would prove it.
 func (s *listedPolicy) enforcedCondition(now time.Time) report.Condition {
 	c := report.Condition{Type: v1alpha1.ConditionEnforced, Status: yes, Reason: "RefreshDelayPassed",
-		Message: "every object is bound, and is older than an API server takes to judge by it"}
+		Message: "every object is bound, and API servers have had the time to take it up"}
 	switch enforced(s.claims, now) {
 	case no:
 		c.Status = no
@@ -391,5 +399,5 @@ func fallbackCondition(rules []report.RuleStatus) report.Condition {
 		return report.Condition{Type: v1alpha1.ConditionFallbackActive, Status: yes, Reason: "NotNeeded", Message: "no rule needs the webhook"}
 	}
 	return report.Condition{Type: v1alpha1.ConditionFallbackActive, Status: unknown, Reason: "NotObserved",
-		Message: "no controller says who judges " + strings.Join(left, ", ")}
+		Message: "no controller says whether the webhook judges " + strings.Join(left, ", ")}
 }

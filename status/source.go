@@ -84,6 +84,7 @@ type listedPolicy struct {
 	rules       []*rule
 	claims      []claim
 	stage       string // of its migration, in words; empty where there is none
+	awaited     bool   // the cluster keeps PolicyTranslations, so there will be one
 }
 
 // A rule is a rule as written.
@@ -105,7 +106,7 @@ type claim struct {
 func (c Snapshot) sources() *known {
 	k := &known{by: map[identity][]*listedPolicy{}}
 	for _, s := range c.Sources {
-		k.add(&listedPolicy{identity: identity{s.Policy.FullName(), familyOf(s.Policy.Kind)}, source: s})
+		k.add(&listedPolicy{identity: identity{s.Policy.FullName(), familyOf(s.Policy.Kind)}, source: s, awaited: c.Controller})
 	}
 	for _, t := range c.Translations {
 		if t.Status.Cleanup != nil {

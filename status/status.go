@@ -26,8 +26,10 @@ type Snapshot struct {
 	Params     map[string]ResolvedParams
 	Sources    []*Source
 	Exceptions []*policy.Exception
-	// Translations are what a controller says, where there is one.
+	// Translations are what a controller says, where there is one. Controller tells that
+	// the cluster keeps them, also where there is none of a policy.
 	Translations []*v1alpha1.PolicyTranslation
+	Controller   bool
 	// Migrations are the records of policies that are on their way from Kyverno.
 	Migrations []*v1alpha1.Migration
 	// Schemas are the types of the cluster's release.

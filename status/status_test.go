@@ -223,6 +223,12 @@ func TestConditions(t *testing.T) {
 				Type: v1alpha1.ConditionParamsResolved, Status: metav1.ConditionFalse, Reason: "Missing", ObservedGeneration: 1})
 			c.Translations, c.Sources[0].Generation = []*v1alpha1.PolicyTranslation{t}, 1
 		}, "ParamsResolved=False/Missing FallbackActive=False/Unreachable", "enforce"},
+		{"the controller has not seen it", func(c *Snapshot) { c.Policies, c.Bindings, c.Controller = nil, nil, true }, "FallbackActive=Unknown/NotObserved", "pending"},
+		{"the controller has said nothing of it", func(c *Snapshot) {
+			t := translation(0)
+			t.Status = v1alpha1.PolicyTranslationStatus{}
+			c.Policies, c.Bindings, c.Translations = nil, nil, []*v1alpha1.PolicyTranslation{t}
+		}, "FallbackActive=Unknown/NotObserved", "pending"},
 		{"off by a label", func(c *Snapshot) { c.Sources[0].Policy.Labels = map[string]string{v1alpha1.ModeKey: "off"} }, "FallbackActive=Unknown/NotObserved", "off"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -64,7 +64,9 @@ not native throughout, unless -v or -o wide asks for all. Where the report goes 
 objects do not: name a folder for them with -o.
 
 Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
-3 a runtime error, 4 some of the input was left out, or a resource was guessed.`,
+3 a runtime error, 4 some of the input was left out, or a resource was guessed.
+Where --strict finds a remainder as well, an error in the input exits with 4, and what
+was left out or guessed otherwise with 1.`,
 		Example: `  kvap convert policies/ > native.yaml
   kvap convert policies/ -o native/
   kustomize build overlay/ | kvap convert - --strict
@@ -204,7 +206,8 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 	return out, sources, nil
 }
 
-// verdict is the exit code: input that was left out weighs more than a remainder.
+// verdict is the exit code: an error in the input weighs more than a remainder, and under
+// strict a remainder more than what else was left out or guessed.
 func verdict(done *convert.Compilation, c report.Conversion, strict bool) error {
 	switch {
 	case done.Found.HasErrors() && c.Totals.Native+c.Totals.Webhook == 0:

@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/internal/kyverno"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/internal/standin"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/webhook/endpoint"
 )
@@ -181,8 +182,10 @@ Ctrl-C ends it and leaves nothing behind.
 // wayOff is what to try where Kyverno is stood in for.
 const wayOff = `kubectl run probe --image=nginx --dry-run=server   # is it denied, and by whom?
 kvap migrate plan                             # what each policy becomes
-kvap migrate shadow --all                     # the first step; docs/migration.md has all
+kvap migrate shadow --all                     # the first step
 kvap status -A                                # where each policy is
+
+The whole way is in ` + diag.Docs + `migration.md.
 
 Ctrl-C ends it and leaves nothing behind.
 `
@@ -191,8 +194,10 @@ Ctrl-C ends it and leaves nothing behind.
 const wayPast = `kubectl run probe --image=nginx --dry-run=server   # nobody denies anything
 kubectl annotate clusterpolicies.kyverno.io --all a=b   # is denied: they can only be deleted
 kvap migrate plan                             # what each policy becomes
-kvap migrate shadow --all                     # the first step; docs/upgrade-1.20.md has all
+kvap migrate shadow --all                     # the first step
 kvap status -A                                # where each policy is
+
+The whole way is in ` + diag.Docs + `upgrade-1.20.md.
 
 Ctrl-C ends it and leaves nothing behind.
 `
@@ -245,7 +250,7 @@ func Policies(paths []string, stdin io.Reader, errs io.Writer) ([]*unstructured.
 		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", report.Count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {
-		return nil, errors.New("there is no policy in the input")
+		return nil, fmt.Errorf("there is no policy in %s", input.Names(paths, ""))
 	}
 	return out, nil
 }
@@ -256,18 +261,27 @@ func readObjects(paths []string, stdin io.Reader) ([]*unstructured.Unstructured,
 	if err != nil {
 		return nil, err
 	}
-	if found.HasErrors() {
-		return nil, found[0]
+	if err := found.Err(); err != nil {
+		return nil, err
 	}
 	var out []*unstructured.Unstructured
 	for _, s := range sources {
+		if _, found := policy.Parse(s.Name, s.Data); slices.ContainsFunc(found, isUnread) {
+			return nil, found[slices.IndexFunc(found, isUnread)]
+		}
 		objects, found := manifest.Read(s.Name, s.Data)
-		if found.HasErrors() {
-			return nil, found[0]
+		if err := found.Err(); err != nil {
+			return nil, err
 		}
 		for _, o := range objects {
 			out = append(out, &unstructured.Unstructured{Object: o.Value})
 		}
 	}
 	return out, nil
+}
+
+// isUnread tells of a document that was meant as a policy and is not read as one. What is
+// wrong inside of a policy is for the API server and the controller to say.
+func isUnread(d diag.Diagnostic) bool {
+	return d.Severity == diag.Error && (d.Code == diag.Template || slices.Contains([]string{"", "kind", "apiVersion"}, d.Path))
 }

@@ -169,7 +169,8 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Prune removes what earlier runs wrote and this one did not, and says what stays: what
+// Prune removes what earlier runs wrote and this one did not, with the folder that is empty
+// then, and says what stays: what
 // is among the input, and what was changed since, which is no longer theirs.
 func (f *Folder) Prune() (removed int, stays []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(f.earlier)) {
@@ -192,6 +193,9 @@ func (f *Folder) Prune() (removed int, stays []string, err error) {
 		default:
 			if err := f.root.Remove(name); err != nil {
 				return removed, stays, f.blame(name, err)
+			}
+			if dir := path.Dir(name); dir != "." && f.link(dir) == "" {
+				_ = f.root.Remove(dir) // which it does not where something is in it
 			}
 			removed++
 		}

@@ -104,6 +104,24 @@ func TestNothingOfAnybodyIsLost(t *testing.T) {
 	holds(t, dir, map[string]string{"sub/b.yaml": "2", "theirs.yaml": "other"})
 }
 
+// TestEmptyFolderGoes: a folder goes with the last file that is removed from it, and stays
+// where somebody has another one in it.
+func TestEmptyFolderGoes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := run(t, dir, nil, false, map[string]string{"gone/a.yaml": "1", "gone/b.yaml": "1", "kept/a.yaml": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	write(t, "", dir, "kept", "notes.txt")
+	if _, err := run(t, dir, nil, false, map[string]string{"a.yaml": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "gone")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the empty folder: %v", err)
+	}
+	holds(t, dir, map[string]string{"a.yaml": "1", "kept/notes.txt": ""})
+}
+
 // TestIndexIsTrueWhereverARunEnds: a run that breaks off between two files has them known to
 // the next one, those that it wrote and those that it did not come to.
 func TestIndexIsTrueWhereverARunEnds(t *testing.T) {

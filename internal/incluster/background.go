@@ -157,13 +157,13 @@ func (w *backgroundWork) checkAccess(ctx context.Context, worker *background.Wor
 	}
 }
 
-// problems are the permissions that policies lack.
+// problems are what policies lack for their work.
 func (w *backgroundWork) problems() []controller.FallbackProblem {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []controller.FallbackProblem
 	for _, m := range w.missing {
-		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Forbidden: !m.Waits})
+		out = append(out, controller.FallbackProblem{Source: m.Policy, Message: m.Message, Stuck: m.Reason})
 	}
 	return out
 }

@@ -52,7 +52,7 @@ func TestChanged(t *testing.T) {
 		"another value":        {func(s string) string { return strings.Replace(s, "'is-'", "'was-'", 1) }, "a", "default", `"was-a" / "is-a" at /metadata/labels/stamp`},
 		"another key":          {func(s string) string { return strings.Replace(s, "'stamp'", "'mark'", 1) }, "a", "default", `empty / "is-a" at /metadata/labels/stamp`},
 		"an error":             {func(s string) string { return strings.Replace(s, "'is-'", "dyn({}).none", 1) }, "a", "default", "err / make an object of it"},
-		"a namespace left out": {nil, "a", "left-out", "0 rules compared on 0 observations: 0 agree, 0 disagree; of 1 rule there is no evidence"},
+		"a namespace left out": {nil, "a", "left-out", "0 rules compared on 0 observations: 0 agree, 0 disagree; no evidence for 1 rule"},
 	} {
 		var deployed judge.DeployedMutations
 		for _, o := range made.Mutating {

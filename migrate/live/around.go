@@ -15,13 +15,14 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/migrate"
 )
 
 // wayOut ends what is said of something that may not be read.
-const wayOut = "have it allowed: docs/migration.md has a role for it"
+const wayOut = "have it allowed: " + diag.Docs + "migration.md has a role for it"
 
 // readError is an error of reading what a verb goes by. What may not be read is not taken for
 // what is not there.

@@ -147,6 +147,7 @@ func (r *Reader) readSources(ctx context.Context) error {
 			continue
 		}
 		r.versions[resource] = version
+		r.seen.Controller = r.seen.Controller || kind[1] == "PolicyTranslation"
 		for _, u := range items {
 			if err := r.readSource(u); err != nil {
 				return err

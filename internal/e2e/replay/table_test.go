@@ -54,7 +54,7 @@ func (y tally) share() string {
 	if y.judged == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.0f %%", 100*float64(y.passed)/float64(y.judged))
+	return fmt.Sprintf("%d %%", 100*y.passed/y.judged) // 100 only where none fails
 }
 
 // tallies are those of the folders, and the one of all.
