@@ -301,6 +301,18 @@ func TestUnknownFieldsAreNoReason(t *testing.T) {
 	}
 }
 
+// A rule that denies no update is told of its misspelt field alone: with the field
+// corrected, it may well deny some.
+func TestUnknownFieldsBeforeUpdates(t *testing.T) {
+	t.Parallel()
+	r := compileText(t, "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  validationFailureAction: Enforce\n  rules:\n"+
+		"  - name: r\n    match: {any: [{resources: {kinds: [Service], operations: [CREATE, UPDATE]}}]}\n"+
+		"    validate: {pattern: {metadata: {anotations: {team: '?*'}}}}\n", setting{})
+	if got := codesIn(r.Diagnostics); !slices.Equal(got, []diag.Code{diag.UnknownField}) || len(r.Rules[0].Codes) > 0 {
+		t.Errorf("%v, the rule %v", got, r.Rules[0].Codes)
+	}
+}
+
 func codesIn(ds diag.List) (out []diag.Code) {
 	for _, d := range ds {
 		out = append(out, d.Code)
