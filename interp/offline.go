@@ -118,7 +118,7 @@ func (o *Offline) Service(_ context.Context, call ServiceCall) (ServiceAnswer, e
 		}
 		return ServiceAnswer{Status: 200, Body: answer}, nil
 	}
-	return ServiceAnswer{}, fmt.Errorf("there is no answer for %s; services are not asked offline", call.URL)
+	return ServiceAnswer{}, fmt.Errorf("there is no answer for %s; services are not asked offline: give a Context with the answer, with --param FILE (in a test: context)", call.URL)
 }
 
 // Image gives what was set for a reference.

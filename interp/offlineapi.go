@@ -27,7 +27,7 @@ func (o *Offline) API(_ context.Context, path string, data []byte) ([]byte, erro
 			return nil, fmt.Errorf("%s: %w", path, ErrNotFound)
 		}
 	}
-	return nil, fmt.Errorf("there is no answer for %s; a cluster is needed to ask, or an answer given beforehand", path)
+	return nil, fmt.Errorf("there is no answer for %s; give the objects that it asks for, or a Context with the answer, with --param FILE (in a test: context)", path)
 }
 
 // An offlinePath is a get, or a list, of the API server.

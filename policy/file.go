@@ -189,14 +189,36 @@ func (c chunk) syntax(name string, err error) diag.Diagnostic {
 	case strings.HasPrefix(text, "unknown anchor"):
 		name := strings.TrimSuffix(strings.TrimPrefix(text, "unknown anchor '"), "' referenced")
 		line = 1 + bytes.Count(before(c.text, "*"+name), []byte("\n"))
-		reason = "the anchor " + name + " is not known; define it in the same document, before it is used"
+		reason = "the anchor " + name + " is not known; define it in the same document, before it is used, or put *" + name + " in quotes if a wildcard is meant"
 	default:
-		reason += "; correct this line or the one before"
+		reason = plainly(text)
 	}
 	line = min(line, 1+bytes.Count(bytes.TrimRight(c.text, "\r\n"), []byte("\n")))
 	source := lineOf(c.text, line)
 	pos := diag.Pos{File: name, Line: c.line + line, Col: 1 + len(source) - len(strings.TrimLeft(source, " \t"))}
 	return diag.Errorf(pos, diag.Syntax, "this is no valid YAML: %s", reason)
+}
+
+// plainly is what the YAML library says of a document in words for its author, with the next
+// step. Of what is not closed, it names the line where that begins.
+func plainly(text string) string {
+	for _, w := range []struct{ theirs, ours string }{
+		{"mapping values are not allowed", "a key cannot stand here; correct the indentation, put a text with a colon in quotes, or add the colon that the line before lacks"},
+		{"could not find expected ':'", "the key here lacks its colon; add it, with a space behind"},
+		{"did not find expected key", "in the mapping that begins here, a line is indented unlike the others, a colon lacks the space behind it, or quotes or brackets do not match"},
+		{"did not find expected '-' indicator", "in the list that begins here, a line is indented unlike the others, or lacks its dash"},
+		{"did not find expected ',' or ']'", "a [ that opens here is not closed, or a comma is missing; close it, or add the comma"},
+		{"did not find expected ',' or '}'", "a { that opens here is not closed, or a comma is missing; close it, or add the comma"},
+		{"found unexpected end of stream", "a quote that opens here is not closed; close it"},
+		{"found unexpected document indicator", "a quote that opens here is not closed before the next ---; close it"},
+		{"cannot start any token", "a text cannot begin with @, ` or %; put it in quotes"},
+		{"found unknown escape character", "in double quotes a backslash begins an escape, and this is none; use single quotes"},
+	} {
+		if strings.Contains(text, w.theirs) {
+			return w.ours
+		}
+	}
+	return text + "; correct this line or the one before"
 }
 
 // errorLine is the line that an error of the YAML library names, from 1. It counts

@@ -120,8 +120,8 @@ func (o *object) end() {
 		if slices.Contains(o.known, f.Key) {
 			continue
 		}
-		if place := belongs(o.what, f.Key); place != "" {
-			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; it belongs into %s", o.what, f.Key, place)
+		if place := o.belongs(f.Key); place != "" {
+			o.r.fail(f.Pos, diag.UnknownKey, "%s has no key %q; it belongs in %s", o.what, f.Key, place)
 			continue
 		}
 		if guess := diag.Nearest(f.Key, o.known); guess != "" {
@@ -133,8 +133,8 @@ func (o *object) end() {
 }
 
 // belongs is where a key that is often misplaced should stand, or "".
-func belongs(what, key string) string {
-	switch what {
+func (o *object) belongs(key string) string {
+	switch o.what {
 	case "a filter", "match", "exclude":
 		switch key {
 		case "kinds", "name", "names", "namespaces", "operations", "selector", "namespaceSelector", "annotations":
@@ -146,6 +146,9 @@ func belongs(what, key string) string {
 			return "the filter, beside resources"
 		}
 	case "a rule":
+		if key == "failureAction" && o.node.Get("verifyImages") != nil {
+			return "each entry of verifyImages"
+		}
 		switch key {
 		case "message", "pattern", "anyPattern", "deny", "foreach", "podSecurity", "cel", "failureAction":
 			return "validate"

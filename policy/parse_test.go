@@ -170,6 +170,14 @@ func TestTemplatesNameTheirTool(t *testing.T) {
 	}
 }
 
+// Braces without quotes are those of a template, or a variable's whose quotes were forgotten.
+func TestVariablesWithoutQuotes(t *testing.T) {
+	_, ds := policy.Parse("p.yaml", []byte(strings.Replace(small, "x: 1", "x: {{ request.object.kind }}", 1)))
+	if len(ds) != 1 || !strings.Contains(ds[0].Message, "put a variable of the policy in quotes") {
+		t.Error(ds)
+	}
+}
+
 // Variables, their escapes, and texts about templates are no templates.
 func TestNoTemplates(t *testing.T) {
 	for _, text := range []string{

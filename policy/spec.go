@@ -121,13 +121,18 @@ func (r *reader) failurePolicy(p *Policy, o *object) {
 	w.end()
 }
 
-// action reads one of the four spellings of the two actions.
+// action reads an action. Small letters mean the same, and are not what an error proposes.
 func (r *reader) action(n *Node, absent Action) Action {
-	switch r.choice(n, "Audit", "Enforce", "audit", "enforce") {
-	case "Enforce", "enforce":
-		return Enforce
-	case "Audit", "audit":
-		return Audit
+	if n != nil && n.Kind == String {
+		switch n.Str {
+		case "enforce":
+			return Enforce
+		case "audit":
+			return Audit
+		}
+	}
+	if a := Action(r.choice(n, "Audit", "Enforce")); a != "" {
+		return a
 	}
 	return absent
 }

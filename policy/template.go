@@ -19,6 +19,9 @@ func templateError(pos diag.Pos, action string) diag.Diagnostic {
 	if strings.HasPrefix(action, "{{hub ") {
 		return diag.Errorf(pos, diag.Template, "this file is a template of Red Hat Advanced Cluster Management, not yet a policy: its hub fills in {{hub … hub}}; give kvap what the hub makes of it")
 	}
+	if !isAction(strings.TrimPrefix(action, "{{")) {
+		return diag.Errorf(pos, diag.Template, "{{ }} stands here without quotes: put a variable of the policy in quotes; if the file is a template, render it first, for instance with helm template CHART | kvap convert -")
+	}
 	return diag.Errorf(pos, diag.Template, "this file is a template, not yet a policy; render it first, for instance with helm template CHART | kvap convert -")
 }
 

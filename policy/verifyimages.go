@@ -132,7 +132,7 @@ func (r *reader) auditedPins(p *Policy, rule *Rule) {
 			action = v.Action
 		}
 		if action == Audit && v.MutateDigest {
-			r.fail(v.Pos, diag.Conflict, "images are pinned (mutateDigest, which is true by default) by what enforces; write mutateDigest: false, or failureAction: Enforce")
+			r.fail(v.Pos, diag.Conflict, "an entry that audits cannot put digests into images, which mutateDigest asks for (true by default); write mutateDigest: false, or failureAction: Enforce")
 		}
 	}
 }

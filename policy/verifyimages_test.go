@@ -146,7 +146,7 @@ func TestAuditedPins(t *testing.T) {
 				expected++ // by the policy's own
 			}
 			_, ds := policy.Parse("p.yaml", []byte(text))
-			got := strings.Count(fmt.Sprint(ds), "images are pinned")
+			got := strings.Count(fmt.Sprint(ds), "cannot put digests into images")
 			if got != expected {
 				t.Errorf("%s, policy %q: want %d, got %s", entries, action, expected, ds)
 			}

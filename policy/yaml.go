@@ -164,11 +164,11 @@ func (v *converter) key(k *yaml.Node, path string) (string, bool) {
 	}
 	if k.Kind == yaml.MappingNode && k.Style&yaml.FlowStyle != 0 {
 		// {{ .Values.x }} without quotes is a mapping whose key is a mapping.
-		action := ""
-		if len(k.Content) > 0 {
-			action = "{{" + k.Content[0].Value
+		first := k
+		for first.Kind == yaml.MappingNode && len(first.Content) > 0 {
+			first = first.Content[0]
 		}
-		v.abandon(templateError(v.pos(k, path), action))
+		v.abandon(templateError(v.pos(k, path), "{{"+first.Value))
 		return "", false
 	}
 	if k.Kind != yaml.ScalarNode {

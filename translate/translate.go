@@ -27,6 +27,11 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 		rules[i] = api.RuleResult{Policy: p, Rule: p.Rules[i], Target: api.Native, Forms: forms[i]}
 		unitsOf[i] = lower(&rules[i], o)
 		rules[i].Doubts = unknownFields(&rules[i], o)
+		if len(rules[i].Doubts) > 0 { // a misspelt field can be why, and is to be corrected first
+			never := func(d diag.Diagnostic) bool { return d.Code == diag.NeverOnUpdate }
+			rules[i].Found = slices.DeleteFunc(rules[i].Found, never)
+			rules[i].Codes = api.CodesOf(rules[i].Found)
+		}
 	})
 	if o.Mutations {
 		changes = mutate.LowerRules(p, rules, o)

@@ -25,7 +25,7 @@ func TestUnknownFields(t *testing.T) {
     pattern:
       sepc: {x: {y: 1}}  ### no Pod has a field sepc in Kubernetes 1.34; did you mean spec?
       status: {phase: x}
-      metadata: {labls: {a: b}, labels: {"*": "?*"}}
+      metadata: {labls: {a: b}, labels: {"*": "?*"}}  ### no Pod has a field metadata.labls in Kubernetes 1.34; did you mean labels?
       spec:
         hostNetwrok: false  ### no Pod has a field spec.hostNetwrok in Kubernetes 1.34; did you mean hostNetwork?
         =(hostPDI): false  ### spec.hostPDI in Kubernetes 1.34; did you mean hostPID?
@@ -93,7 +93,7 @@ func TestUnknownFields(t *testing.T) {
     all:
       - {key: "{{ request.object.spec.hostPDI || 'a' }}", operator: Equals, value: "{{ request.oldObject.spec.hostPDI }}"}  ### hostPDI ### hostPDI
       - {key: "{{ nets.whatever }}", operator: Equals, value: a, message: "{{ request.object.spec.xyz }}"}
-      - {key: "{{ request.operation }} {{ request.userInfo.nobody }} {{ request.object.metadata.labls.x }}", operator: Equals, value: a}
+      - {key: "{{ request.operation }} {{ request.userInfo.nobody }} {{ request.object.metadata.labls.x }}", operator: Equals, value: a}  ### metadata.labls in
   validate:
     message: "{{ request.object.spec.hostNetwrok }}"
     deny:
@@ -298,6 +298,18 @@ func TestUnknownFieldsAreNoReason(t *testing.T) {
 	}
 	if r.Rules[0].Target != translate.Native {
 		t.Errorf("the rule is %s", r.Rules[0].Target)
+	}
+}
+
+// A rule that denies no update is told of its misspelt field alone: with the field
+// corrected, it may well deny some.
+func TestUnknownFieldsBeforeUpdates(t *testing.T) {
+	t.Parallel()
+	r := compileText(t, "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  validationFailureAction: Enforce\n  rules:\n"+
+		"  - name: r\n    match: {any: [{resources: {kinds: [Service], operations: [CREATE, UPDATE]}}]}\n"+
+		"    validate: {pattern: {metadata: {anotations: {team: '?*'}}}}\n", setting{})
+	if got := codesIn(r.Diagnostics); !slices.Equal(got, []diag.Code{diag.UnknownField}) || len(r.Rules[0].Codes) > 0 {
+		t.Errorf("%v, the rule %v", got, r.Rules[0].Codes)
 	}
 }
 

@@ -53,15 +53,16 @@ func newConvert() *cobra.Command {
 		Short: "Convert policies into ValidatingAdmissionPolicies and bindings",
 		Long: `Convert reads policy files and folders, with - for standard input, and writes
 ValidatingAdmissionPolicies, their bindings and params, and for Kubernetes 1.36 and newer
-MutatingAdmissionPolicies: to standard output, or to a folder with one file for each policy. Rules that have no native form stay
-behind; a folder gets them in remainder/, as valid policies: of kvap.dev those that the
-webhook of kvap's controller carries out, and in NAME.kyverno.yaml those that nothing but
-Kyverno does. With --remainder-kind kyverno all are Kyverno's, which takes them up to its
-version 1.19. PolicyExceptions among the input count.
+MutatingAdmissionPolicies: to standard output, or to a folder with one file for each
+policy. Rules that have no native form stay behind; a folder gets them in remainder/, as
+valid policies: of kvap.dev those that the webhook of kvap's controller carries out, and
+in NAME.kyverno.yaml those that nothing but Kyverno does. With --remainder-kind kyverno
+all are Kyverno's, which takes them up to its version 1.19. PolicyExceptions among the
+input count.
 
 A summary goes to standard error; of more than 40 policies it lists those that are
-not native throughout, unless -v or -o wide asks for all. Where the report goes to standard output,
-objects do not: name a folder for them with -o.
+not native throughout, unless -v or -o wide asks for all. Where the report goes to
+standard output, objects do not: name a folder for them with -o.
 
 Exit codes: 0 clean, 1 a remainder under --strict, 2 usage or unreadable input,
 3 a runtime error, 4 some of the input was left out, or a resource was guessed.
@@ -83,7 +84,7 @@ was left out or guessed otherwise with 1.`,
 	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
 	fs.BoolVar(&f.force, "force", false, "replace files of the folder that kvap did not write, or that are among the input")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
-	addChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending, else text)", "text", "json", "markdown", "sarif", "junit", "github", "html")
+	addChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending; text without one)", "text", "json", "markdown", "sarif", "junit", "github", "html")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
 	addChoices(fs, &f.Flags)
 	addMutations(fs, &f.Flags)
@@ -263,6 +264,9 @@ func (f convertFlags) destination() (convert.Destination, error) {
 	if f.reportForm != "" && f.report == "" {
 		return convert.Destination{}, errors.New("--report-format needs --report FILE, or --report - for standard output")
 	}
+	if ending := filepath.Ext(f.report); f.reportForm == "" && reportFormats[strings.ToLower(ending)] == "" {
+		return convert.Destination{}, fmt.Errorf("--report %s: no format has the ending %s; say with --report-format which one is meant", f.report, ending)
+	}
 	switch f.output {
 	case "-":
 		f.output = "yaml"
@@ -316,14 +320,18 @@ func isNoFile(output string) error {
 	return nil
 }
 
+// reportFormats are the formats of reports by the endings of their files.
+var reportFormats = map[string]string{
+	".json": "json", ".md": "markdown", ".sarif": "sarif", ".xml": "junit", ".html": "html", ".txt": "text", "": "text",
+}
+
 func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs func() []report.Pair) error {
 	if f.report == "" {
 		return nil
 	}
 	var b strings.Builder
 	var err error
-	byEnding := map[string]string{".json": "json", ".md": "markdown", ".sarif": "sarif", ".xml": "junit", ".html": "html"}
-	switch format := cmp.Or(f.reportForm, byEnding[strings.ToLower(filepath.Ext(f.report))]); format {
+	switch format := cmp.Or(f.reportForm, reportFormats[strings.ToLower(filepath.Ext(f.report))]); format {
 	case "json":
 		err = c.WriteJSON(&b)
 	case "markdown":

@@ -66,7 +66,8 @@ With -o jsonl there is one line for each line of input, in order:
 A deny means that a validation is false, whatever the policy's action makes of it.
 Where mutate rules change the object, the line has "object": what it is after them.
 
-A violation alone is no reason for the exit code 1; with --fail-on deny it is.
+A violation alone is no reason for the exit code 1; with --fail-on deny it is. A rule
+that errs counts as violated, for an error denies too under failurePolicy Fail.
 
 Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing could
 be read, 3 a runtime error, 4 some of the input was left out.`,

@@ -180,7 +180,7 @@ func (f *clusterFlags) addConnection(fs *pflag.FlagSet) {
 func (f clusterFlags) connect() (*cluster.Connection, error) {
 	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, f.namespace)
 	if err != nil {
-		return nil, exit.Usage(err)
+		return nil, exit.Usage(fmt.Errorf("%w; correct the kubeconfig file (--kubeconfig, else KUBECONFIG), or name another context", err))
 	}
 	if config == nil {
 		return nil, noCluster()
@@ -197,7 +197,7 @@ func (f clusterFlags) connect() (*cluster.Connection, error) {
 // noCluster tells that no configuration names a cluster.
 func noCluster() error {
 	if at := os.Getenv("KUBECONFIG"); at != "" {
-		return exit.Runtime(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none", at))
+		return exit.Runtime(fmt.Errorf("no cluster is configured: KUBECONFIG is %s, which is not there, or names none; correct it, or name a kubeconfig file with --kubeconfig", at))
 	}
 	return exit.Runtime(errors.New("no cluster is configured; name a kubeconfig file with --kubeconfig or in KUBECONFIG"))
 }

@@ -48,13 +48,20 @@ something new. Where the two disagree, it makes the request as small as it can a
 prints it with what both sides say.
 
 Where they do not, it prints the evidence: how many requests were tried and how
-many the rule applies to, what came out, and how many of the rule's predicates
-(its match, its conditions, the keys of its patterns) were seen both to hold and
-to fail; -v lists the others. Rules without a native form have nothing to be held
-against. ConfigMaps that rules look up are made up unless --param gives them.
+many the rule applies to, and what came out. PREDICATES counts what the rule asks
+(its match, its conditions, the keys of its patterns): 3/4 says that three of four
+were seen both to hold and to fail; -v lists the others. Agreement is thin where a
+predicate was not seen both ways, or the rule never failed or never passed. That is
+so too where a rule asks only for what the API server's schema requires, or forbids
+what it refuses: no request that could be made tells the two apart.
 
-Native objects among the PATHs that kvap made from a policy judge in place of its
-translation: so what is deployed is held against its source.
+Rules without a native form have nothing to be held against. ConfigMaps that rules
+look up are made up unless --param gives them.
+
+The PATHs are policies as they were written. Native objects among them that kvap made
+from such a policy judge in place of its translation: so what is deployed is held
+against its source. Of a folder that convert wrote, name the files of native objects
+and not remainder/, which holds parts of policies under the names of the whole.
 
 The budget counts for each policy: a number of requests, or a time. The same seed
 tries the same requests in the same order.
@@ -63,7 +70,7 @@ Exit codes: 0 no disagreement was found, 1 one was, 2 usage or no policy could b
 read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap verify policies/
   kvap verify policy.yaml --budget 30s --crds crds/
-  kvap verify deployed.yaml policies/
+  kvap verify policies/ native/*.yaml
   kvap verify policies/ --budget 10000 --seed 7 -o json
   kvap verify policies/ --save found.jsonl; kvap eval policies/ --requests found.jsonl`,
 		RunE: func(cmd *cobra.Command, args []string) error {

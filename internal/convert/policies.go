@@ -115,7 +115,7 @@ func (in *Input) Unclaimed() (found diag.List) {
 				"the ValidatingAdmissionPolicy %s does not say which policy it was made from, so there is nothing to compare it with; kvap eval judges by it alone", p.Name))
 		case !slices.ContainsFunc(in.Policies, func(source *policy.Policy) bool { return slices.Contains(from, source.FullName()) }):
 			found = append(found, diag.Warnf(in.Deployed.Pos(p), diag.MissingObject,
-				"the ValidatingAdmissionPolicy %s was made from %s, which is not among the input, so there is nothing to compare it with; give both",
+				"the ValidatingAdmissionPolicy %s was made from %s, which is not among the input, so there is nothing to compare it with; name the file of that policy as well",
 				p.Name, strings.Join(from, " and ")))
 		}
 	}

@@ -148,6 +148,7 @@ type totals struct {
 	Violations    int `json:"violations"`    // requests with one
 	Disagreements int `json:"disagreements"` // rules on requests
 	NotJudged     int `json:"notJudged"`
+	erred         int // requests with a violation that is an error alone
 	unmatched     int // requests of which no rule says anything
 }
 
@@ -250,11 +251,12 @@ func (e *Evaluation) note(j judged) error {
 	if !j.unread && !slices.ContainsFunc(j.opinions, func(o judge.Opinion) bool { return !silent(o) }) {
 		e.totals.unmatched++
 	}
-	violated := false
+	violated, found := false, false
 	j.lacks = make([]bool, len(j.opinions))
 	for i, o := range j.opinions {
 		if o.Violated() {
 			violated = true
+			found = found || o.Native == apiserver.Deny || o.Status == interp.Fail
 			j.lacks[i] = e.noteMissing(o)
 		}
 		j.lacks[i] = j.lacks[i] || j.incomplete != ""
@@ -264,6 +266,9 @@ func (e *Evaluation) note(j judged) error {
 	}
 	if violated {
 		e.totals.Violations++
+		if !found {
+			e.totals.erred++
+		}
 	}
 	return e.out.write(j)
 }

@@ -203,8 +203,11 @@ func (t *table) finish(totals totals) error {
 
 // String is the totals in a sentence.
 func (t totals) String() string {
-	s := fmt.Sprintf("%s: %d with a violation, %s", report.Count(t.Requests, "request", "requests"), t.Violations,
-		report.Count(t.Disagreements, "disagreement", "disagreements"))
+	s := fmt.Sprintf("%s: %d with a violation", report.Count(t.Requests, "request", "requests"), t.Violations)
+	if t.erred > 0 {
+		s += fmt.Sprintf(" (%d for an error alone)", t.erred)
+	}
+	s += ", " + report.Count(t.Disagreements, "disagreement", "disagreements")
 	if t.unmatched > 0 {
 		s += fmt.Sprintf(", %d about which no rule says anything", t.unmatched)
 	}

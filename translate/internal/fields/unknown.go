@@ -110,9 +110,6 @@ func typeAt(t *schema.Type, keys []string) *schema.Type {
 
 // field is a field of a value. It is told of where nothing that the value may be has it.
 func (u *fieldWalk) field(s shape, name string, at diag.Pos) shape {
-	if name == "metadata" { // it has rules of its own
-		return nil
-	}
 	var out, without shape
 	for _, a := range s {
 		typ, ok := a.field(name)
