@@ -113,9 +113,9 @@ func (in *Input) Unclaimed() (found diag.List) {
 		case len(from) == 0:
 			found = append(found, diag.Warnf(in.Deployed.Pos(p), diag.OtherKind,
 				"the ValidatingAdmissionPolicy %s does not say which policy it was made from, so there is nothing to compare it with; kvap eval judges by it alone", p.Name))
-		case !slices.ContainsFunc(in.Policies, func(source *policy.Policy) bool { return slices.Contains(from, source.FullName()) }):
+		case !slices.ContainsFunc(in.Policies, func(source *policy.Policy) bool { return in.Deployed.HasRuleOf(p, source) }):
 			found = append(found, diag.Warnf(in.Deployed.Pos(p), diag.MissingObject,
-				"the ValidatingAdmissionPolicy %s was made from %s, which is not among the input, so there is nothing to compare it with; name the file of that policy as well",
+				"the ValidatingAdmissionPolicy %s was made from rules of %s that are not among the input, so there is nothing to compare it with; name the file of that policy as it was written",
 				p.Name, strings.Join(from, " and ")))
 		}
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
 )
@@ -185,6 +187,16 @@ func (d *Deployed) Sources(p *admissionregistrationv1.ValidatingAdmissionPolicy)
 		}
 	}
 	return names
+}
+
+// HasRuleOf tells that a native policy says it was made from a rule that a policy has.
+func (d *Deployed) HasRuleOf(p *admissionregistrationv1.ValidatingAdmissionPolicy, source *policy.Policy) bool {
+	t, _ := translationOf(p)
+	return slices.ContainsFunc(t.Members, func(m vap.TranslatedMember) bool {
+		return m.Policy == source.FullName() && (source.InCEL() || slices.ContainsFunc(source.Rules, func(r *policy.Rule) bool {
+			return r.Name == cmp.Or(m.Origin, m.Rule)
+		}))
+	})
 }
 
 // Params are those among objects that a policy names as the kind of its params.
