@@ -167,6 +167,25 @@ func literalOf(data any) Value {
 	return Null()
 }
 
+// TextEnds are the texts that a sum of texts begins and ends with, where these are literals;
+// empty otherwise.
+func (v Value) TextEnds() (first, last string) {
+	text := func(n *node) string {
+		if n.op == opString {
+			return n.lit.(string)
+		}
+		return ""
+	}
+	if v.n.operator() != Plus {
+		return text(v.n), text(v.n)
+	}
+	begin := v.n
+	for begin.operator() == Plus {
+		begin = begin.args[0]
+	}
+	return text(begin), text(v.n.args[1])
+}
+
 // sameType is values of one type: texts as they are, anything else dynamic.
 func sameType(values []Value) []Value {
 	if !slices.ContainsFunc(values, func(v Value) bool { return v.n.op != opString }) {

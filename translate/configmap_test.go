@@ -94,7 +94,7 @@ func TestConfigMapTexts(t *testing.T) {
 
 func TestConfigMapErrors(t *testing.T) {
 	t.Parallel()
-	cm := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"[1]","list":"[\"a\", \"w*\"]","split":"a,w?b"}}`
+	cm := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"allowed","namespace":"default"},"data":{"words":"[1]","list":"[\"a\", \"w*\"]","split":"a,w?b","start":"we"}}`
 	condition := func(value string) string {
 		return fmt.Sprintf(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: %q}`, value)
 	}
@@ -107,6 +107,9 @@ func TestConfigMapErrors(t *testing.T) {
 		{"no such key", condition("{{ cm.data.nothing }}"), []string{cm}, "error refused"},
 		{"a default for it", condition("{{ cm.data.nothing || 'web' }}"), []string{cm}, "deny refused"},
 		{"a list of numbers", condition("{{ cm.data.words }}"), []string{cm}, "error refused: neither_text"},
+		{"beside a text of the policy", condition("{{ cm.data.words }}-x"), []string{cm}, "allow"},
+		{"beside a wildcard of the policy", condition("{{ cm.data.start }}*"), []string{cm}, "deny refused"},
+		{"behind a bracket of the policy", condition("[{{ cm.data.start }}]"), []string{cm}, "error refused: neither_text"},
 		{"parsed", condition("{{ parse_json(cm.data.list) }}"), []string{cm}, "deny refused"},
 		{"parsed, but no list", condition("{{ parse_json(cm.data.split) }}"), []string{cm}, "error refused: no_list"},
 		{"split", condition("{{ split(cm.data.split, ',') }}"), []string{cm}, "deny refused"},
@@ -136,7 +139,7 @@ func TestConfigMapPlace(t *testing.T) {
 		{"beside one in a choice", strings.Replace(text, "{{ cm.data.words }}", "team-{{ request.object.metadata.annotations.x || cm.data.words }}", 1), "webhook KV201", ""},
 		{"among many choices", strings.Replace(text, "{{ cm.data.words }}", manyChoices, 1), "webhook KV201", ""},
 		{"beside a number", strings.Replace(text, "{{ cm.data.words }}", "{{ cm.data.words }}-{{ request.object.metadata.generation }}", 1), "webhook KV201", ""},
-		{"beside a text of the policy", strings.Replace(text, "{{ cm.data.words }}", "{{ cm.data.words }}-x", 1), "webhook KV201", ""}, // [a]-x is no list to Kyverno
+		{"beside a text of the policy", strings.Replace(text, "{{ cm.data.words }}", "{{ cm.data.words }}-x", 1), "native KV308", ""}, // [a]-x is no list to Kyverno
 		{"a name that is a variable", strings.Replace(text, "{name: allowed}", `{name: "{{ request.name }}"}`, 1), "webhook KV204", ""},
 		{"audit", strings.Replace(text, "Enforce", "Audit", 1), "native KV308 KV313", "parameterNotFoundAction: Allow"},
 		{"two", strings.Replace(strings.Replace(text, "configMap: {name: allowed}", "configMap: {name: allowed}\n    - name: cm2\n      configMap: {name: other}", 1), "cm.data.words }}", "cm.data.words }}{{ cm2.data.x }}", 1), "webhook KV204", ""},

@@ -33,13 +33,24 @@ type configText struct {
 }
 
 func configTextOf(l *read.Lowering, value read.Operand) configText {
-	if value.V.Expr.LastField() == "" {
-		panic(l.Unsupported("a list in a text that is put together from the configuration"))
+	if first, last := value.V.Expr.TextEnds(); first+last == "" && value.V.Expr.LastField() == "" {
+		panic(l.Unsupported("a list in a text that is put together at run time"))
 	}
 	l.Note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; a list with escapes, or of other things than texts, is an error")
 	l.Need(value.V.KeysFound())
 	l.Needs.Native = true // the text may be none of the forms that are known
 	return namedText(l, value)
+}
+
+// isOneWord tells that a text of the configuration is no list, for what the policy writes
+// around it: "{{ cm.data.registry }}/*".
+func isOneWord(value read.Operand) bool {
+	if !read.IsConfigured(value) {
+		return false
+	}
+	first, last := value.V.Expr.TextEnds()
+	first, last = strings.TrimSpace(first), strings.TrimSpace(last)
+	return first != "" && first[0] != '[' || last != "" && last[len(last)-1] != ']'
 }
 
 // namedText is a text of the configuration that may stand in a composed variable.

@@ -14,11 +14,18 @@ func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) ce
 	if s, ok := value.Lit.(string); ok && value.Form == read.LitForm {
 		return membershipText(l, op, key, s)
 	}
+	ofPatterns := func(text configText, patterns cel.Value) cel.Bool {
+		list := read.PlaceOf(patterns, &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromPatterns)
+		return cel.And(text.notNull, Membership(l, op, key, read.OperandAt(list)))
+	}
 	switch {
+	case isOneWord(value):
+		l.Need(value.V.KeysFound())
+		text := namedText(l, value)
+		return ofPatterns(text, cel.List(text.pattern()))
 	case read.IsConfigured(value):
 		text := configTextOf(l, value)
-		list := read.PlaceOf(text.patterns(), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromPatterns)
-		return cel.And(text.notNull, Membership(l, op, key, read.OperandAt(list)))
+		return ofPatterns(text, text.patterns())
 	case value.Form == read.LitForm:
 		list, ok := value.Lit.([]any)
 		if _, isMap := value.Lit.(map[string]any); isMap || value.Lit == nil {
