@@ -22,6 +22,8 @@ func TestGapsAgree(t *testing.T) {
 			`[{}, {l: []}, {l: [{img: abc}]}, {l: [{img: a}]}, {l: [{img: "*"}]}, {l: [{img: "true"}]}, {l: [{img: true}]}]`},
 		{"what was there before, in a variable", "v1", "Pod", `context: [{name: v, variable: {jmesPath: "request.oldObject.spec.dnsConfig.searches[] || 'abc'"}}], validate: {deny: {conditions: {all: [{key: "{{ v }}", operator: AnyNotIn, value: "a*"}]}}}`,
 			`[{containers: [], dnsConfig: {searches: [b]}}, {containers: []}, {containers: [], dnsConfig: {searches: [ab]}}]`},
+		{"a rule that no object is part of", "x.io/v1", "Widget", `validate: {deny: {conditions: {all: [{key: "{{ to_array(request.namespace)[0] }}", operator: AnyNotIn, value: [abc]}]}}}`,
+			`[{}, {containers: []}]`},
 		{"a list of a boolean and a text", "v1", "Pod", `validate: {allowExistingViolations: false, foreach: [{list: "request.object.spec.containers[].name", deny: {conditions: {all: [{key: ["{{ !(element) }}", "{{ element }}"], operator: NotEquals, value: [abc]}]}}}]}`,
 			`[{containers: []}, {containers: [{name: abc}]}, {containers: [{name: a}, {name: b}]}]`},
 		{"a list of what was there before", "v1", "Pod", `validate: {foreach: [{list: keys(request.oldObject.metadata), deny: {conditions: {all: [{key: "{{ element }}", operator: NotEquals, value: abc}]}}}]}`,
