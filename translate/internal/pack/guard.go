@@ -53,13 +53,14 @@ func (g group) sayOnce(d *vap.Draft, members []Unit) {
 // askBoth has the guard of a rule that says everything once ask the old object the same
 // question: what the old object violated too is excused, and is then no part of the
 // validation. It does where the excuse is that question, and a guard of twice the cost
-// is none too costly. What the guard itself asks of the old object it asks of a deletion too,
-// which nothing excuses.
+// is none too costly. What the guard itself asks of the old object, or of no object, it asks of a
+// deletion too, which nothing excuses.
 func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
 	if len(members) != 1 || members[0].Before.IsZero() || d.Validations[0].Left.IsZero() || d.Validations[0].Left.IsFalse() {
 		return
 	}
-	if native.Mentions(d.Guard.Value, "oldObject") || native.Mentions(d.Guard.Value, vap.OldPodName) {
+	mentions := func(name string) bool { return native.Mentions(d.Guard.Value, name) }
+	if mentions("oldObject") || mentions(vap.OldPodName) || !mentions("object") && !mentions(vap.PodName) {
 		return
 	}
 	w, u := g.watch(d.Variables), members[0]
