@@ -44,12 +44,11 @@ func loopsOf(l *read.Lowering, entries []*policy.MutateForEach) patch {
 // A mutateLoop is an entry of a foreach being lowered.
 type mutateLoop struct {
 	*read.Lowering
-	of    *policy.MutateForEach
-	list  cel.Value // what it goes through; it is there where asked holds
-	path  []string  // where that is in the object; nil where it is no list of the object
-	elem  *schema.Type
-	hint  string
-	asked native.Truth
+	of   *policy.MutateForEach
+	list cel.Value // what it goes through
+	path []string  // where that is in the object; nil where it is no list of the object
+	elem *schema.Type
+	hint string
 }
 
 func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
@@ -58,7 +57,7 @@ func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
 	if f.ForEach != nil {
 		panic(l.Unsupported("a foreach in a foreach of a mutate rule"))
 	}
-	w := mutateLoop{Lowering: l, of: f, asked: native.Sure(cel.True())}
+	w := mutateLoop{Lowering: l, of: f}
 	w.readList()
 	if f.Merge != nil {
 		return w.merge()
@@ -153,7 +152,7 @@ func (w *mutateLoop) json() patch {
 	defer release()
 	elem := read.PlaceOf(x, w.elem)
 	when := w.enterElement(read.OperandAt(elem), i)
-	out := patch{asked: w.asked}
+	out := patch{asked: native.Sure(cel.True())}
 	w.ofElement(x, when, func() { w.jsonOf(&out, i, x, elem, when) })
 	return out
 }
@@ -204,7 +203,7 @@ func (w *mutateLoop) merge() patch {
 		panic(w.Unsupported("a patchStrategicMerge for each element in ascending order, whose last element comes first,"))
 	}
 	when := w.enterElement(read.OperandAt(elem), cel.Value{})
-	out := patch{asked: w.asked}
+	out := patch{asked: native.Sure(cel.True())}
 	w.ofElement(x, when, func() { w.mergeOf(&out, x, elem, when) })
 	return out
 }
@@ -282,18 +281,18 @@ func (w *mutateLoop) ownList(m *merging, n *policy.Node, at read.Place, path []s
 		return e, ok
 	}
 	how, known := listMergeOf(m.kind, e.path)
-	if value.Kind != policy.List || len(value.Items) != 1 || !known || len(how.keys) != 1 || !slices.Equal(append([]string{"object"}, e.path...), w.path) {
+	if value.Kind != policy.List || len(value.Items) != 1 || !known || len(how.Keys) != 1 || !slices.Equal(append([]string{"object"}, e.path...), w.path) {
 		return e, false
 	}
 	item := value.Items[0]
-	id := item.Get(how.keys[0])
-	if id == nil || hasPatchAnchors(item) || !cel.Equal(written(m.Lowering, id, elem.Field(how.keys[0]).Typ, ""), x.Field(how.keys[0])) {
+	id := item.Get(how.Keys[0])
+	if id == nil || hasPatchAnchors(item) || !cel.Equal(written(m.Lowering, id, elem.Field(how.Keys[0]).Typ, ""), x.Field(how.Keys[0])) {
 		return e, false
 	}
-	fields := m.mapping(without(item, how.keys[0]), elem, append(slices.Clone(e.path), mutating.Element))
+	fields := m.mapping(without(item, how.Keys[0]), elem, append(slices.Clone(e.path), mutating.Element))
 	if len(fields) == 0 {
 		return e, false
 	}
-	e.list = &listEdit{key: how.keys[0], items: []itemEdit{{x: x, asked: when, chosen: when, fields: fields, source: item}}}
+	e.list = &listEdit{key: how.Keys[0], items: []itemEdit{{x: x, asked: when, chosen: when, fields: fields, source: item}}}
 	return e, true
 }

@@ -5,15 +5,7 @@ import (
 	"strconv"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
 )
-
-// A Variable is a composed variable that the lowering made.
-type Variable struct {
-	Pos  diag.Pos
-	Name string
-	Expr cel.Value
-}
 
 // VariableNamed is the value of a composed variable.
 func VariableNamed(name string) cel.Value { return cel.Ident("variables").Field(name) }

@@ -25,7 +25,7 @@ func (u Unit) declared(d *vap.Draft) Unit {
 			u = u.renamed(v.Name, fresh)
 			v.Name = fresh
 		}
-		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
+		d.Variables = append(d.Variables, v)
 	}
 	return u
 }

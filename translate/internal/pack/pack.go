@@ -363,14 +363,14 @@ func (g group) validation(i int, u Unit, holds native.Truth, v vap.Validation) v
 	return v
 }
 
-// ResourceRules says targets, each on some operations, as few rules. bound tells that these
+// ResourceRules says targets, each with an operation, as few rules. bound tells that these
 // are of a policy of a namespace.
-func ResourceRules(targets []native.Target, ops [][]native.Operation, bound bool) []vap.ResourceRule {
-	ts := make([]placed, len(targets))
+func ResourceRules(targets []native.Target, ops []native.Operation, bound bool) []vap.ResourceRule {
+	var g group
 	for i, t := range targets {
-		ts[i] = placed{Target: t, ops: ops[i]}
+		g.place(t, ops[i])
 	}
-	return resourceRules(ts, bound)
+	return resourceRules(g.targets, bound)
 }
 
 // resourceRules says the targets as few rules.

@@ -143,7 +143,7 @@ func (u Unit) withoutPodSpec() Unit {
 		if path, ok := v.Expr.Path(); !ok || len(path) > 2 || path[0] != vap.PodName && path[0] != vap.OldPodName {
 			continue
 		}
-		u.Variables = slices.DeleteFunc(u.Variables, func(w native.Variable) bool { return w.Name == v.Name })
+		u.Variables = slices.DeleteFunc(u.Variables, func(w vap.Variable) bool { return w.Name == v.Name })
 		u = u.rewritten(func(w cel.Value) cel.Value { return w.SubstituteField("variables", v.Name, v.Expr) })
 	}
 	return u

@@ -32,7 +32,7 @@ type Unit struct {
 	Tells          bool         // where Holds is an error, its text is for whoever is denied
 	ReadsNamespace bool         // Match reads namespaceObject, so it cannot be a match condition
 	Message        native.Message
-	Variables      []native.Variable
+	Variables      []vap.Variable
 	Params         *native.Params
 	CEL            *native.Parts // what a CEL rule brings along
 

@@ -17,6 +17,7 @@ import (
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
+	"github.com/kvap/kvap/vap"
 )
 
 // Holds is: the object passes the Pod Security Standards at the rule's level,
@@ -61,7 +62,7 @@ const violations = "violations"
 // violated. Kyverno never shows the rule's own message; here it comes first.
 func NameControls(l *read.Lowering, u *pack.Unit) {
 	p := l.Rule.Validate.PodSecurity
-	if p == nil || !slices.ContainsFunc(l.Variables, func(v native.Variable) bool { return v.Name == violations }) {
+	if p == nil || !slices.ContainsFunc(l.Variables, func(v vap.Variable) bool { return v.Name == violations }) {
 		return
 	}
 	if strings.TrimSpace(l.Rule.Validate.Message.Value) == "" {
