@@ -11,7 +11,6 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
-	"github.com/kvap/kvap/translate/internal/condition"
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
@@ -418,25 +417,14 @@ func changesOf(l *read.Lowering, index int, t native.Target) (out []change) {
 func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operation) (change, bool) {
 	w := rule.Walk(l, t, ops)
 	c := change{index: index, rule: l.Rule, target: t, ops: ops, conditions: l.PolicyConditions, reaches: match.Reaches(l.Opts, l.Policy, l.Rule)}
-	if w.Selected != nil {
-		c.selector = native.PlainSelector(w.Selected)
-	}
-	if c.match = match.Applies(w); c.match.IsFalse() {
-		return c, false
-	}
+	c.selector = native.PlainSelector(w.Selected)
 	for _, e := range l.Opts.Exceptions {
 		if !e.Invalid && len(e.PodSecurity) > 0 && match.Excepts(l, e) {
 			panic(l.Unsupported("an exception for the Pod Security Standards"))
 		}
 	}
-	excepted := match.UnlessExcepted(w)
-	c.pre = celrule.Simplified(w, condition.Conditions(w, l.Rule.Preconditions), w.Environment)
-	if c.pre.Errs {
-		c.pre = c.pre.AndThen(native.Sure(excepted))
-	} else {
-		c.match = cel.And(c.match, excepted)
-	}
-	if c.pre.Expr.IsFalse() && !c.pre.Errs {
+	var asked bool
+	if c.match, c.pre, asked = rule.Asked(w); !asked {
 		return c, false
 	}
 	// Variables are filled in before anything is asked: where one is missing the rule errs,
@@ -453,13 +441,12 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 		}
 		return c, false
 	}
-	told := cel.And(c.match, c.pre.Expr)
 	left, read := unread(w, filled, patch)
 	c.errs = c.errs || read
 	c.pre = c.pre.AndThen(w.Effect(func() cel.Bool {
 		w.NeedAll(left)
 		return cel.True()
-	}).Knowing(told)).AndThen(patch.asked)
+	}).Knowing(cel.And(c.match, c.pre.Expr))).AndThen(patch.asked)
 	c.variables, c.params = w.Variables, w.Params
 	return c, true
 }

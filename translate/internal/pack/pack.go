@@ -240,9 +240,6 @@ func (g group) drafts(o Options) []*vap.Draft {
 	return g.byAction(d)
 }
 
-// policies is how many policies the members are of.
-func (g group) policies() int { return len(g.sources()) }
-
 // sources are the policies that the members are of.
 func (g group) sources() []*policy.Policy {
 	var out []*policy.Policy
@@ -259,9 +256,9 @@ func (g group) sources() []*policy.Policy {
 func (g group) draft(o Options) *vap.Draft {
 	first := g.units[0]
 	d := &vap.Draft{
-		Deletes:       g.deletes(),
+		Deletes:       slices.ContainsFunc(g.targets, func(t placed) bool { return t.deletes }),
 		Pods:          first.pods,
-		CronJobs:      first.pods && slices.ContainsFunc(g.targets, placed.isCronJob),
+		CronJobs:      first.pods && slices.ContainsFunc(g.targets, func(t placed) bool { return t.Parent.Kind == "CronJob" }),
 		FailurePolicy: first.failurePolicy(),
 		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.Policy.Namespaced()), NamespaceSelector: first.NamespaceSelector},
 		Bindings:      g.bindings(),

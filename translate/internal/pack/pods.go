@@ -113,9 +113,6 @@ func asPods(units []Unit, grouped func([]Unit) []group) []group {
 	}
 }
 
-// isCronJob tells of a target whose Pods are those of its Jobs.
-func (p placed) isCronJob() bool { return p.Parent.Kind == "CronJob" }
-
 // isOfPods tells of a rule as written about Pods.
 func (u Unit) isOfPods() bool {
 	return u.Rule.Expansion == "" && u.Target.Parent == schema.GVK{Version: "v1", Kind: "Pod"} && u.CEL == nil

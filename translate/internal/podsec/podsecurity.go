@@ -68,12 +68,7 @@ func NameControls(l *read.Lowering, u *pack.Unit) {
 	if strings.TrimSpace(l.Rule.Validate.Message.Value) == "" {
 		u.Message.Text = `violates PodSecurity "` + p.Level + ":" + cmp.Or(p.Version, "latest") + `"`
 	}
-	text := cel.String(u.Message.Text + " (")
-	if u.Message.Expr != nil {
-		text = u.Message.Expr.Plus(cel.String(" ("))
-	}
-	m := text.Plus(native.VariableNamed(violations).Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
-	u.Message.Expr = &m
+	u.Message = u.Message.Naming(native.VariableNamed(violations))
 }
 
 // A atLevel is a level of the Pod Security Standards in the version of one

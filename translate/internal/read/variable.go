@@ -12,14 +12,12 @@ import (
 // has one variable, however often it is asked for; a name that stands for another
 // expression gets a number.
 func Let(l *Lowering, name string, expr cel.Value) cel.Value {
-	var names []string
 	for _, v := range l.Variables {
 		if cel.Equal(v.Expr, expr) {
 			return native.VariableNamed(v.Name)
 		}
-		names = append(names, v.Name)
 	}
-	v := vap.Variable{Pos: l.Pos, Name: native.FreshName(name, names), Expr: expr}
+	v := vap.Variable{Pos: l.Pos, Name: native.FreshName(name, l.Variables), Expr: expr}
 	l.Variables = append(l.Variables, v)
 	return native.VariableNamed(v.Name)
 }
