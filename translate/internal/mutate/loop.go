@@ -153,7 +153,33 @@ func (w *mutateLoop) json() patch {
 	elem := read.PlaceOf(x, w.elem)
 	when := w.enterElement(read.OperandAt(elem), i)
 	out := patch{asked: native.Sure(cel.True())}
-	w.ofElement(x, when, func() { w.jsonOf(&out, i, x, elem, when) })
+	w.ofElement(x, when, func() {
+		text := readJSONPatch(w.Lowering, w.of.JSON)
+		if broken := text.unquoted(); !broken.IsFalse() {
+			all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
+			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
+		}
+		ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
+		scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
+		var paths []string
+		for _, n := range text.operations {
+			before := ops.added
+			ops.operation(text, n, scope)
+			path := n.Get("path").Str
+			for _, other := range paths {
+				if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
+					panic(w.Unsupported("operations of a foreach that are about the same"))
+				}
+			}
+			paths = append(paths, path)
+		}
+		if need := cel.And(ops.needs...); !need.IsTrue() {
+			some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
+			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
+		}
+		out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+		out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
+	})
 	return out
 }
 
@@ -166,34 +192,6 @@ func (w *mutateLoop) ofElement(x cel.Value, when cel.Bool, build func()) {
 	w.NeedAll(read.Needs{Unsure: n.Unsure, Native: n.Native})
 }
 
-func (w *mutateLoop) jsonOf(out *patch, i, x cel.Value, elem read.Place, when cel.Bool) {
-	text := readJSONPatch(w.Lowering, w.of.JSON)
-	if broken := text.unquoted(); !broken.IsFalse() {
-		all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
-		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
-	}
-	ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
-	scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
-	var paths []string
-	for _, n := range text.operations {
-		before := ops.added
-		ops.operation(text, n, scope)
-		path := n.Get("path").Str
-		for _, other := range paths {
-			if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
-				panic(w.Unsupported("operations of a foreach that are about the same"))
-			}
-		}
-		paths = append(paths, path)
-	}
-	if need := cel.And(ops.needs...); !need.IsTrue() {
-		some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
-		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
-	}
-	out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-	out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
-}
-
 // merge is a merge for each element.
 func (w *mutateLoop) merge() patch {
 	x, release := w.Binders.Bind(w.hint)
@@ -204,36 +202,34 @@ func (w *mutateLoop) merge() patch {
 	}
 	when := w.enterElement(read.OperandAt(elem), cel.Value{})
 	out := patch{asked: native.Sure(cel.True())}
-	w.ofElement(x, when, func() { w.mergeOf(&out, x, elem, when) })
-	return out
-}
-
-func (w *mutateLoop) mergeOf(out *patch, x cel.Value, elem read.Place, when cel.Bool) {
-	m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
-	if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {
-		out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
-		return
-	}
-	edits := m.mapping(w.of.Merge, w.Object.V, nil)
-	if len(*m.gates) > 0 || !plainEdits(edits) {
-		panic(w.Unsupported("a patchStrategicMerge for each element that has conditions, or merges lists"))
-	}
-	ops := &opWriter{merging: &m}
-	ops.edits(edits, nil, nil)
-	loop := &opLoop{list: w.list, x: x, when: when}
-	for i, o := range ops.ops {
-		mentions := func(v cel.Value) bool { return !v.IsZero() && v.Count(x.VariableName()) > 0 }
-		switch {
-		case o.op == "add" && mentions(o.at.text()) && !mentions(o.value):
-			ops.ops[i].loop = loop
-		case o.op == "add" && !mentions(o.at.text()) && !mentions(o.value) && o.value.MakesEmpty():
-			// A parent, which the API server drops where nothing is added.
-		default:
-			panic(w.Unsupported("a patchStrategicMerge whose elements may write the same field"))
+	w.ofElement(x, when, func() {
+		m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
+		if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {
+			out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
+			return
 		}
-	}
-	out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-	out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
+		edits := m.mapping(w.of.Merge, w.Object.V, nil)
+		if len(*m.gates) > 0 || !plainEdits(edits) {
+			panic(w.Unsupported("a patchStrategicMerge for each element that has conditions, or merges lists"))
+		}
+		ops := &opWriter{merging: &m}
+		ops.edits(edits, nil, nil)
+		loop := &opLoop{list: w.list, x: x, when: when}
+		for i, o := range ops.ops {
+			mentions := func(v cel.Value) bool { return !v.IsZero() && v.Count(x.VariableName()) > 0 }
+			switch {
+			case o.op == "add" && mentions(o.at.text()) && !mentions(o.value):
+				ops.ops[i].loop = loop
+			case o.op == "add" && !mentions(o.at.text()) && !mentions(o.value) && o.value.MakesEmpty():
+				// A parent, which the API server drops where nothing is added.
+			default:
+				panic(w.Unsupported("a patchStrategicMerge whose elements may write the same field"))
+			}
+		}
+		out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+		out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
+	})
+	return out
 }
 
 // places are those of the element at hand, as far as it is one of a list of the object.

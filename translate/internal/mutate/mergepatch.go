@@ -198,7 +198,7 @@ func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at re
 	if kind == anchor.Conditional && m.inTest {
 		panic(m.Unsupported("conditions of both kinds in an element of a list"))
 	}
-	if scalar.IsWild(name) || query.HasVariables(n) || n.Kind == policy.Null || hasAdditions(n) {
+	if scalar.IsWild(name) || query.HasVariables(n) || n.Kind == policy.Null || anyKey(n, func(k anchor.Kind) bool { return k == addition }) {
 		panic(m.Unsupported("a condition of a patch with a wildcard key, a variable, null or an addition in it"))
 	}
 	v := at.Matched(name)
@@ -400,10 +400,6 @@ func anyKey(n *policy.Node, is func(anchor.Kind) bool) bool {
 
 func hasPatchAnchors(n *policy.Node) bool {
 	return anyKey(n, func(k anchor.Kind) bool { return k != anchor.Plain })
-}
-
-func hasAdditions(n *policy.Node) bool {
-	return anyKey(n, func(k anchor.Kind) bool { return k == addition })
 }
 
 func onlyAdds(n *policy.Node) bool {

@@ -155,7 +155,11 @@ func groupedByKind(units []Unit, o Options) []group {
 			part := u
 			part.Operations = mine
 			out[i].units = append(out[i].units, part)
-			out[i].targets[0].add(mine)
+			for _, op := range mine {
+				if ops := &out[i].targets[0].ops; !slices.Contains(*ops, op) {
+					*ops = append(*ops, op)
+				}
+			}
 		}
 	}
 	for _, g := range out {
@@ -194,14 +198,6 @@ func classOf(op native.Operation) native.Operation {
 		return native.Create
 	}
 	return op
-}
-
-func (p *placed) add(ops []native.Operation) {
-	for _, op := range ops {
-		if !slices.Contains(p.ops, op) {
-			p.ops = append(p.ops, op)
-		}
-	}
 }
 
 func (g *group) place(t native.Target, op native.Operation) {
