@@ -3,7 +3,6 @@ package podsec
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,7 +16,6 @@ import (
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
-	"github.com/kvap/kvap/vap"
 )
 
 // Holds is: the object passes the Pod Security Standards at the rule's level,
@@ -62,7 +60,7 @@ const violations = "violations"
 // violated. Kyverno never shows the rule's own message; here it comes first.
 func NameControls(l *read.Lowering, u *pack.Unit) {
 	p := l.Rule.Validate.PodSecurity
-	if p == nil || !slices.ContainsFunc(l.Variables, func(v vap.Variable) bool { return v.Name == violations }) {
+	if _, made := read.Defined(l, violations); p == nil || !made {
 		return
 	}
 	if strings.TrimSpace(l.Rule.Validate.Message.Value) == "" {
