@@ -51,7 +51,12 @@ func Holds(l *read.Lowering, r *policy.CELRule, u *pack.Unit) native.Truth {
 // celCheck is one expression with what is said where it is not true.
 func celCheck(l *read.Lowering, scope celScope, e policy.CELValidation) vap.Validation {
 	expr := scope.read(e.Expression, e.Pos)
-	check := vap.Validation{Pos: e.Pos, Expr: expr.AsBool(), Message: e.Message, Reason: celReason(l, e)}
+	check := vap.Validation{Pos: e.Pos, Expr: expr.AsBool(), Message: e.Message, Reason: e.Reason}
+	if !takesReason(e.Reason) { // the API server documents one that it does not take
+		l.SetPos(e.Pos)
+		l.Note(diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
+		check.Reason = ""
+	}
 	if check.Message == "" {
 		check.Message = l.Rule.Validate.Message.Value
 	}
@@ -64,17 +69,6 @@ func celCheck(l *read.Lowering, scope celScope, e policy.CELValidation) vap.Vali
 	scope.parts.Written.Validations = append(scope.parts.Written.Validations, check)
 	check.Expr = scope.guarded(scope.portableCondition(expr, e.Pos), e.Pos)
 	return check
-}
-
-// celReason is the reason of a denial. The API server documents one that it does
-// not take.
-func celReason(l *read.Lowering, e policy.CELValidation) string {
-	if takesReason(e.Reason) {
-		return e.Reason
-	}
-	l.SetPos(e.Pos)
-	l.Note(diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
-	return ""
 }
 
 func takesReason(reason string) bool {

@@ -145,12 +145,15 @@ func readCELWith(text string, pos diag.Pos, release cel.Release, known func(cel.
 	v = known(v)
 	if unknown := v.UnknownFunctions(); len(unknown) > 0 {
 		name := unknown[len(unknown)-1]
-		receiver, _ := v.Receiver(name)
+		receiver, has := v.Receiver(name)
 		if guess := diag.Nearest(name, cel.Common()); guess != "" && !ofKyverno(name) && !kyvernoOnly(receiver) {
 			d := Broken(pos, "there is no function %s (did you mean %s?)", name, guess)
 			return cel.Value{}, &d
 		}
-		return refuse(diag.NoFunction, "the API server has no function %s", qualifiedName(v, name))
+		if has { // as in resource.Get
+			name = receiver + "." + name
+		}
+		return refuse(diag.NoFunction, "the API server has no function %s", name)
 	}
 	for _, name := range v.Idents() {
 		if kyvernoOnly(name) {
@@ -204,15 +207,6 @@ func ofKyverno(name string) bool {
 	return false
 }
 
-// qualifiedName is a function with the variable in front of it that it belongs to, as in
-// resource.Get.
-func qualifiedName(v cel.Value, function string) string {
-	if variable, ok := v.Receiver(function); ok {
-		return variable + "." + function
-	}
-	return function
-}
-
 // newest is the function for which v needs a release.
 func newest(v cel.Value, need cel.Release) string {
 	found := ""
@@ -245,7 +239,7 @@ func madeUpRequest(l *read.Lowering, v cel.Value) cel.Value {
 				panic(l.Unsupported("request." + field + " of a subresource in a CEL rule, which in Kyverno is that of the object,"))
 			}
 		case "namespace":
-			if mayBeNamespace(l) {
+			if l.Target.IsAnyResource() || l.Target.Parent.Group == "" && l.Target.Parent.Kind == "Namespace" { // it may be one
 				panic(l.Unsupported("request.namespace of a Namespace in a CEL rule, which Kyverno leaves empty,"))
 			}
 		}
@@ -257,11 +251,6 @@ func madeUpRequest(l *read.Lowering, v cel.Value) cel.Value {
 		v = v.SubstituteField("request", "name", cel.Ident("oldObject").Field("metadata").Field("name"))
 	}
 	return v
-}
-
-// mayBeNamespace tells whether Namespaces are among the objects of the target.
-func mayBeNamespace(l *read.Lowering) bool {
-	return l.Target.IsAnyResource() || l.Target.Parent.Group == "" && l.Target.Parent.Kind == "Namespace"
 }
 
 // PolicyConditions are the policy's own match conditions, with the reason why

@@ -60,7 +60,7 @@ func filter(l *read.Lowering, f *policy.Filter) cel.Bool {
 	if len(f.Kinds) > 0 {
 		conds = append(conds, kinds(l, f.Kinds))
 	}
-	if conds != nil && cel.And(conds...).IsFalse() {
+	if cel.And(conds...).IsFalse() {
 		return cel.False()
 	}
 	if f.Name != nil {
@@ -110,11 +110,9 @@ func filterOps(l *read.Lowering, f *policy.Filter) bool {
 func kinds(l *read.Lowering, kinds []policy.Text) cel.Bool {
 	var alts []cel.Bool
 	for _, k := range kinds {
-		sel, ok := policy.ParseKind(k.Value)
-		if !ok {
-			continue
+		if sel, ok := policy.ParseKind(k.Value); ok {
+			alts = append(alts, kind(l, sel))
 		}
-		alts = append(alts, kind(l, sel))
 	}
 	return cel.Or(alts...)
 }
@@ -134,8 +132,7 @@ func kind(l *read.Lowering, sel policy.KindSelector) cel.Bool {
 		resource := cel.Ident("request").Field("resource")
 		return cel.And(guessedPart(resource.Field("group"), t.Parent.Group, sel.Group), guessedPart(resource.Field("version"), t.Parent.Version, sel.Version))
 	}
-	gvk := t.Parent
-	return cel.Lit(selects(sel, gvk) && subMatches(l, sel))
+	return cel.Lit(selects(sel, t.Parent) && subMatches(l, sel))
 }
 
 // kindOfOld is kind, of the old object of a request for a subresource. It is judged as
@@ -229,11 +226,11 @@ func names(l *read.Lowering, texts []policy.Text) cel.Bool {
 	if name.Never { // as with the options of a connection
 		return cel.Lit(scalar.AnyWild(words, ""))
 	}
-	return name.Soft(scalar.AnyWild(words, ""), missingName(words), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
+	return name.Soft(scalar.AnyWild(words, ""), missing(words...), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 }
 
-// missingName stands for the name of an object that has none, where it is no match.
-func missingName(words []string) cel.Value {
+// missing stands for a text that is not there, where that is no match.
+func missing(words ...string) cel.Value {
 	if scalar.AnyWild(words, "") {
 		return cel.Value{}
 	}
@@ -270,23 +267,15 @@ func pair(l *read.Lowering, m read.Place, p policy.Pair) cel.Bool {
 		})
 		return cel.And(m.Found(), found)
 	}
-	neutral := cel.String("")
-	if scalar.WildMatch(p.Value, "") {
-		neutral = cel.Value{}
-	}
-	return m.Field(p.Key).Soft(false, neutral, func(x cel.Value) cel.Bool { return native.Matches(x, p.Value) })
+	return m.Field(p.Key).Soft(false, missing(p.Value), func(x cel.Value) cel.Bool { return native.Matches(x, p.Value) })
 }
 
 // selector is a label selector over the labels of an object. An invalid one
 // matches nothing.
 func selector(l *read.Lowering, labels read.Place, s *policy.Selector) cel.Bool {
-	if !slices.ContainsFunc(s.Expressions, native.InvalidRequirement) {
-		return validSelector(l, labels, s)
+	if slices.ContainsFunc(s.Expressions, native.InvalidRequirement) {
+		return cel.False()
 	}
-	return cel.False()
-}
-
-func validSelector(l *read.Lowering, labels read.Place, s *policy.Selector) cel.Bool {
 	var conds []cel.Bool
 	for _, p := range s.MatchLabels {
 		conds = append(conds, pair(l, labels, p))
@@ -344,7 +333,6 @@ func namespaceSelector(l *read.Lowering, s *policy.Selector) cel.Bool {
 		return has
 	}
 	empty := selector(l, none, s)
-	l.UsesNamespace = true
 	isCluster := ns.Eq(cel.Null())
 	if l.Target.IsAnyResource() { // which a Namespace is not, though it is in none
 		kind := cel.Ident("request").Field("kind")
@@ -379,7 +367,11 @@ func user(l *read.Lowering, f *policy.Filter) cel.Bool {
 			alts = append(alts, native.Matches(user.Field("username"), "system:serviceaccount:"+s.Namespace+":"+s.Name))
 		case "Group":
 			groups := user.Opt("groups").OrValue(cel.List())
-			alts = append(alts, inGroups(l, groups, s.Name))
+			in := cel.String(s.Name).In(groups)
+			if scalar.IsWild(s.Name) {
+				in = l.Binders.Exists(groups, "group", func(g cel.Value) cel.Bool { return native.Matches(g, s.Name) })
+			}
+			alts = append(alts, in)
 		}
 	}
 	return cel.Or(alts...)
@@ -397,11 +389,4 @@ func matchesNobody(l *read.Lowering, f *policy.Filter) bool {
 		}
 		return false
 	})
-}
-
-func inGroups(l *read.Lowering, groups cel.Value, name string) cel.Bool {
-	if !scalar.IsWild(name) {
-		return cel.String(name).In(groups)
-	}
-	return l.Binders.Exists(groups, "group", func(g cel.Value) cel.Bool { return native.Matches(g, name) })
 }

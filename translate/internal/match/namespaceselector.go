@@ -22,19 +22,6 @@ import (
 // Otherwise each rule asks for the labels of namespaceObject, as one does that has wildcards,
 // of which the API server's selectors know nothing.
 
-// selectorIsShared tells that all rules that may share an object have the rule's selector.
-func selectorIsShared(l *read.Lowering) bool {
-	own := soleSelector(l.Rule.Match)
-	if own == nil || l.Opts.Pack == api.PackMatch {
-		return false
-	}
-	key := native.SelectorKey(native.PlainSelector(own))
-	return l.Opts.Pack == api.PackRule || !slices.ContainsFunc(l.Policy.Rules, func(r *policy.Rule) bool {
-		s := soleSelector(r.Match)
-		return s == nil || native.SelectorKey(native.PlainSelector(s)) != key
-	})
-}
-
 // soleSelector is the plain selector of a block of one filter.
 func soleSelector(m *policy.MatchBlock) *policy.Selector {
 	fs := query.Filters(m)
@@ -53,8 +40,16 @@ func soleSelector(m *policy.MatchBlock) *policy.Selector {
 // namespace of a namespaced object is asked for its labels, and nothing else is. It is nil
 // where there is none.
 func OwnSelector(l *read.Lowering) *policy.Selector {
-	if l.Target.Scope != native.Namespaced || l.Target.IsAnyResource() || !selectorIsShared(l) {
+	own := soleSelector(l.Rule.Match)
+	if own == nil || l.Target.Scope != native.Namespaced || l.Target.IsAnyResource() || l.Opts.Pack == api.PackMatch {
 		return nil
 	}
-	return soleSelector(l.Rule.Match)
+	key := native.SelectorKey(native.PlainSelector(own))
+	if l.Opts.Pack != api.PackRule && slices.ContainsFunc(l.Policy.Rules, func(r *policy.Rule) bool { // which share the object
+		s := soleSelector(r.Match)
+		return s == nil || native.SelectorKey(native.PlainSelector(s)) != key
+	}) {
+		return nil
+	}
+	return own
 }

@@ -13,30 +13,27 @@ import (
 // its policy object for itself; where others share it, each mutation asks. What has been asked is
 // not asked again in what is made.
 
+// inlined is a condition with the variables written out, for match conditions, which have none.
+func (c change) inlined(b cel.Bool) cel.Bool {
+	return celrule.Inlined(b.Value, c.variables).AsBool()
+}
+
 // told is what holds where a mutation is made.
 func (c change) told() cel.Bool {
-	variables := make([]vap.Variable, len(c.variables))
-	for i, v := range c.variables {
-		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
-	}
-	return celrule.Inlined(native.Sure(c.match).AndThen(c.pre).Expr.Value, variables).AsBool()
+	return c.inlined(c.guard())
 }
 
 // asked makes match conditions of what a change asks, where it is alone and they can ask it;
 // guard is the rest.
 func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
-	variables := make([]vap.Variable, len(c.variables))
-	for i, v := range c.variables {
-		variables[i] = vap.Variable{Name: v.Name, Expr: v.Expr}
-	}
 	if !alone || native.Mentions(c.told().Value, "namespaceObject") {
 		return c.guard()
 	}
 	if !c.match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: celrule.Inlined(c.match.Value, variables).AsBool().Rooted(), Sound: true})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Match.Pos, Name: "match", Expr: c.inlined(c.match).Rooted(), Sound: true})
 	}
 	if !c.pre.Expr.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Mutate.Pos, Name: "preconditions", Expr: celrule.Inlined(c.pre.Expr.Value, variables).AsBool().Rooted(), Sound: !c.pre.Errs})
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: c.rule.Mutate.Pos, Name: "preconditions", Expr: c.inlined(c.pre.Expr).Rooted(), Sound: !c.pre.Errs})
 	}
 	return cel.True()
 }
@@ -58,11 +55,15 @@ func behind(guard cel.Bool, m mutating.Mutation) cel.Value {
 	if guard.IsTrue() {
 		return m.Expr
 	}
-	nothing := cel.List()
-	if m.Type == mutating.ApplyConfiguration {
-		nothing = cel.Struct("Object")
+	return cel.Cond(guard.Rooted(), m.Expr, nothing(m.Type))
+}
+
+// nothing is what changes nothing.
+func nothing(kind mutating.PatchType) cel.Value {
+	if kind == mutating.ApplyConfiguration {
+		return cel.Struct("Object")
 	}
-	return cel.Cond(guard.Rooted(), m.Expr, nothing)
+	return cel.List()
 }
 
 // unread is what a patch needs, and does not look for itself when it is made: a mutation that

@@ -161,12 +161,7 @@ func jsonPatch(l *read.Lowering, t *policy.Text) patch {
 	}
 	flush()
 	out.effects = []effect{all}
-	m := merging{Lowering: l}
-	for i, one := range out.mutations {
-		if i > 0 && m.readsValues(one.Expr) {
-			panic(l.Unsupported("a value of the object in a patch of several steps"))
-		}
-	}
+	checkSteps(l, out.mutations)
 	return out
 }
 
@@ -224,9 +219,6 @@ func (w *opWriter) operation(text jsonText, n *policy.Node, in *loopScope) {
 // writtenExactly is written of a value that is written with its empty maps.
 func (w *opWriter) writtenExactly(n *policy.Node, t *schema.Type) cel.Value {
 	if hasEmptyMaps(n) {
-		if n.Kind == policy.Map && len(n.Fields) == 0 {
-			return cel.Map()
-		}
 		return w.exact(n, t)
 	}
 	return written(w.merging.Lowering, n, t, "")
@@ -289,7 +281,7 @@ func (w *opWriter) walkTo(path string, in *loopScope, makes bool) (at read.Place
 		}
 		switch {
 		case strings.HasPrefix(step, indexMark):
-			if in == nil || loop != nil || !slices.Equal(plainSteps(steps[:i]), in.path) || last {
+			if in == nil || loop != nil || !slices.Equal(append([]string{"object"}, steps[:i]...), in.path) || last {
 				panic(w.Unsupported("an index of another list than that of the foreach, or an element as a whole, in a JSON patch"))
 			}
 			loop, at = in.loop, in.elem
@@ -310,9 +302,6 @@ func (w *opWriter) walkTo(path string, in *loopScope, makes bool) (at read.Place
 	}
 	return at, here, loop
 }
-
-// plainSteps are the steps of a path as they are.
-func plainSteps(steps []string) []string { return append([]string{"object"}, steps...) }
 
 // intoList is a step into a list.
 func (w *opWriter) intoList(list read.Place, here pointer, step string, last, makes bool, loop *opLoop) (read.Place, pointer) {

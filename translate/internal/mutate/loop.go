@@ -44,12 +44,11 @@ func loopsOf(l *read.Lowering, entries []*policy.MutateForEach) patch {
 // A mutateLoop is an entry of a foreach being lowered.
 type mutateLoop struct {
 	*read.Lowering
-	of    *policy.MutateForEach
-	list  cel.Value // what it goes through; it is there where asked holds
-	path  []string  // where that is in the object; nil where it is no list of the object
-	elem  *schema.Type
-	hint  string
-	asked native.Truth
+	of   *policy.MutateForEach
+	list cel.Value // what it goes through
+	path []string  // where that is in the object; nil where it is no list of the object
+	elem *schema.Type
+	hint string
 }
 
 func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
@@ -58,7 +57,7 @@ func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
 	if f.ForEach != nil {
 		panic(l.Unsupported("a foreach in a foreach of a mutate rule"))
 	}
-	w := mutateLoop{Lowering: l, of: f, asked: native.Sure(cel.True())}
+	w := mutateLoop{Lowering: l, of: f}
 	w.readList()
 	if f.Merge != nil {
 		return w.merge()
@@ -153,8 +152,34 @@ func (w *mutateLoop) json() patch {
 	defer release()
 	elem := read.PlaceOf(x, w.elem)
 	when := w.enterElement(read.OperandAt(elem), i)
-	out := patch{asked: w.asked}
-	w.ofElement(x, when, func() { w.jsonOf(&out, i, x, elem, when) })
+	out := patch{asked: native.Sure(cel.True())}
+	w.ofElement(x, when, func() {
+		text := readJSONPatch(w.Lowering, w.of.JSON)
+		if broken := text.unquoted(); !broken.IsFalse() {
+			all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
+			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
+		}
+		ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
+		scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
+		var paths []string
+		for _, n := range text.operations {
+			before := ops.added
+			ops.operation(text, n, scope)
+			path := n.Get("path").Str
+			for _, other := range paths {
+				if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
+					panic(w.Unsupported("operations of a foreach that are about the same"))
+				}
+			}
+			paths = append(paths, path)
+		}
+		if need := cel.And(ops.needs...); !need.IsTrue() {
+			some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
+			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
+		}
+		out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+		out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
+	})
 	return out
 }
 
@@ -167,34 +192,6 @@ func (w *mutateLoop) ofElement(x cel.Value, when cel.Bool, build func()) {
 	w.NeedAll(read.Needs{Unsure: n.Unsure, Native: n.Native})
 }
 
-func (w *mutateLoop) jsonOf(out *patch, i, x cel.Value, elem read.Place, when cel.Bool) {
-	text := readJSONPatch(w.Lowering, w.of.JSON)
-	if broken := text.unquoted(); !broken.IsFalse() {
-		all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
-		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
-	}
-	ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
-	scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
-	var paths []string
-	for _, n := range text.operations {
-		before := ops.added
-		ops.operation(text, n, scope)
-		path := n.Get("path").Str
-		for _, other := range paths {
-			if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
-				panic(w.Unsupported("operations of a foreach that are about the same"))
-			}
-		}
-		paths = append(paths, path)
-	}
-	if need := cel.And(ops.needs...); !need.IsTrue() {
-		some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
-		out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
-	}
-	out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-	out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
-}
-
 // merge is a merge for each element.
 func (w *mutateLoop) merge() patch {
 	x, release := w.Binders.Bind(w.hint)
@@ -204,37 +201,35 @@ func (w *mutateLoop) merge() patch {
 		panic(w.Unsupported("a patchStrategicMerge for each element in ascending order, whose last element comes first,"))
 	}
 	when := w.enterElement(read.OperandAt(elem), cel.Value{})
-	out := patch{asked: w.asked}
-	w.ofElement(x, when, func() { w.mergeOf(&out, x, elem, when) })
-	return out
-}
-
-func (w *mutateLoop) mergeOf(out *patch, x cel.Value, elem read.Place, when cel.Bool) {
-	m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
-	if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {
-		out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
-		return
-	}
-	edits := m.mapping(w.of.Merge, w.Object.V, nil)
-	if len(*m.gates) > 0 || !plainEdits(edits) {
-		panic(w.Unsupported("a patchStrategicMerge for each element that has conditions, or merges lists"))
-	}
-	ops := &opWriter{merging: &m}
-	ops.edits(edits, nil, nil)
-	loop := &opLoop{list: w.list, x: x, when: when}
-	for i, o := range ops.ops {
-		mentions := func(v cel.Value) bool { return !v.IsZero() && v.Count(x.VariableName()) > 0 }
-		switch {
-		case o.op == "add" && mentions(o.at.text()) && !mentions(o.value):
-			ops.ops[i].loop = loop
-		case o.op == "add" && !mentions(o.at.text()) && !mentions(o.value) && o.value.MakesEmpty():
-			// A parent, which the API server drops where nothing is added.
-		default:
-			panic(w.Unsupported("a patchStrategicMerge whose elements may write the same field"))
+	out := patch{asked: native.Sure(cel.True())}
+	w.ofElement(x, when, func() {
+		m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
+		if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {
+			out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
+			return
 		}
-	}
-	out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-	out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
+		edits := m.mapping(w.of.Merge, w.Object.V, nil)
+		if len(*m.gates) > 0 || !plainEdits(edits) {
+			panic(w.Unsupported("a patchStrategicMerge for each element that has conditions, or merges lists"))
+		}
+		ops := &opWriter{merging: &m}
+		ops.edits(edits, nil, nil)
+		loop := &opLoop{list: w.list, x: x, when: when}
+		for i, o := range ops.ops {
+			mentions := func(v cel.Value) bool { return !v.IsZero() && v.Count(x.VariableName()) > 0 }
+			switch {
+			case o.op == "add" && mentions(o.at.text()) && !mentions(o.value):
+				ops.ops[i].loop = loop
+			case o.op == "add" && !mentions(o.at.text()) && !mentions(o.value) && o.value.MakesEmpty():
+				// A parent, which the API server drops where nothing is added.
+			default:
+				panic(w.Unsupported("a patchStrategicMerge whose elements may write the same field"))
+			}
+		}
+		out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+		out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
+	})
+	return out
 }
 
 // places are those of the element at hand, as far as it is one of a list of the object.
@@ -282,18 +277,18 @@ func (w *mutateLoop) ownList(m *merging, n *policy.Node, at read.Place, path []s
 		return e, ok
 	}
 	how, known := listMergeOf(m.kind, e.path)
-	if value.Kind != policy.List || len(value.Items) != 1 || !known || len(how.keys) != 1 || !slices.Equal(append([]string{"object"}, e.path...), w.path) {
+	if value.Kind != policy.List || len(value.Items) != 1 || !known || len(how.Keys) != 1 || !slices.Equal(append([]string{"object"}, e.path...), w.path) {
 		return e, false
 	}
 	item := value.Items[0]
-	id := item.Get(how.keys[0])
-	if id == nil || hasPatchAnchors(item) || !cel.Equal(written(m.Lowering, id, elem.Field(how.keys[0]).Typ, ""), x.Field(how.keys[0])) {
+	id := item.Get(how.Keys[0])
+	if id == nil || hasPatchAnchors(item) || !cel.Equal(written(m.Lowering, id, elem.Field(how.Keys[0]).Typ, ""), x.Field(how.Keys[0])) {
 		return e, false
 	}
-	fields := m.mapping(without(item, how.keys[0]), elem, append(slices.Clone(e.path), mutating.Element))
+	fields := m.mapping(without(item, how.Keys[0]), elem, append(slices.Clone(e.path), mutating.Element))
 	if len(fields) == 0 {
 		return e, false
 	}
-	e.list = &listEdit{key: how.keys[0], items: []itemEdit{{x: x, asked: when, chosen: when, fields: fields, source: item}}}
+	e.list = &listEdit{key: how.Keys[0], items: []itemEdit{{x: x, asked: when, chosen: when, fields: fields, source: item}}}
 	return e, true
 }

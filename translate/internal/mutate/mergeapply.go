@@ -136,17 +136,14 @@ func (m *merging) entries(edits []edit) (out []cel.Entry) {
 
 // appliedList are all elements of a list, those in front that the patch is about.
 func (m *merging) appliedList(e edit, typ string) cel.Value {
-	source := e.at.Expr
-	if !e.at.Certain() {
-		source = e.at.Opt.OrValue(cel.List())
-	}
+	source := read.ListOf{V: e.at}.Source(false)
 	key := e.list.key
 	same := func(x cel.Value) cel.Value {
 		return cel.Struct(typ, cel.StructField{Name: key, Value: x.Field(key)})
 	}
 	// A configuration may not have two elements of one key, which an object may have.
 	single := func(cel.Value) cel.Bool { return cel.True() }
-	if how, _ := listMergeOf(m.kind, e.path); !how.unique {
+	if how, _ := listMergeOf(m.kind, e.path); !how.Unique {
 		single = func(x cel.Value) cel.Bool {
 			other, release := m.Binders.Bind("other")
 			defer release()

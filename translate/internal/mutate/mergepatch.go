@@ -198,7 +198,7 @@ func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at re
 	if kind == anchor.Conditional && m.inTest {
 		panic(m.Unsupported("conditions of both kinds in an element of a list"))
 	}
-	if scalar.IsWild(name) || query.HasVariables(n) || n.Kind == policy.Null || hasAdditions(n) {
+	if scalar.IsWild(name) || query.HasVariables(n) || n.Kind == policy.Null || anyKey(n, func(k anchor.Kind) bool { return k == addition }) {
 		panic(m.Unsupported("a condition of a patch with a wildcard key, a variable, null or an addition in it"))
 	}
 	v := at.Matched(name)
@@ -241,7 +241,7 @@ func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
 			rest = append(rest, item)
 		case !maps || item.Kind != policy.Map:
 			panic(m.Unsupported("anchors in a list that does not begin with a map"))
-		case hasGlobalAnchor(item):
+		case anyKey(item, func(k anchor.Kind) bool { return k == anchor.Global }):
 			m.test(e.at, item)
 		default:
 			anchored = append(anchored, item)
@@ -251,9 +251,9 @@ func (m *merging) listField(e edit, n *policy.Node) (edit, bool) {
 	switch {
 	case len(rest) == 0 && len(n.Items) > 0:
 		return e, false
-	case how.set || len(how.keys) > 1:
+	case how.Path != nil && len(how.Keys) != 1:
 		panic(m.Unsupported("a list that is merged as a set, or by several keys,"))
-	case len(how.keys) == 1:
+	case how.Path != nil:
 		return m.keyedList(e, how, rest)
 	case slices.ContainsFunc(rest, hasPatchAnchors):
 		panic(m.Unsupported("elements with anchors in a list without a key"))
@@ -282,12 +282,12 @@ func (m *merging) test(list read.Place, item *policy.Node) {
 }
 
 // keyedList is what a patch says of elements that are told apart by a key.
-func (m *merging) keyedList(e edit, how listMerge, items []*policy.Node) (edit, bool) {
+func (m *merging) keyedList(e edit, how mutating.KeyedList, items []*policy.Node) (edit, bool) {
 	if len(items) == 0 {
 		return e, false
 	}
-	key := how.keys[0]
-	e.list = &listEdit{key: key, unique: how.unique}
+	key := how.Keys[0]
+	e.list = &listEdit{key: key, unique: how.Unique}
 	elem := e.at.Elem()
 	path := append(slices.Clone(e.path), mutating.Element)
 	var ids []cel.Value
@@ -352,11 +352,7 @@ func someChange(edits []edit) cel.Bool {
 
 // existing is the element of a list that has a key.
 func existing(list read.Place, key string, id cel.Value, binders *cel.Scope) read.Place {
-	source := list.Expr
-	if !list.Certain() {
-		source = list.Opt.OrValue(cel.List())
-	}
-	of := binders.Filter(source, read.Singular(list.Expr.LastField()), func(x cel.Value) cel.Bool { return hasKey(read.PlaceOf(x, list.Elem()), key, id) })
+	of := binders.Filter(read.ListOf{V: list}.Source(false), read.Singular(list.Expr.LastField()), func(x cel.Value) cel.Bool { return hasKey(read.PlaceOf(x, list.Elem()), key, id) })
 	return read.Place{
 		Expr: of.Index(cel.Int(0)), Typ: list.Elem(), Opt: of.OptIndex(cel.Int(0)),
 		Guards: []read.Guard{{Cond: of.Size().Compare(cel.Greater, cel.Int(0))}},
@@ -404,14 +400,6 @@ func anyKey(n *policy.Node, is func(anchor.Kind) bool) bool {
 
 func hasPatchAnchors(n *policy.Node) bool {
 	return anyKey(n, func(k anchor.Kind) bool { return k != anchor.Plain })
-}
-
-func hasGlobalAnchor(n *policy.Node) bool {
-	return anyKey(n, func(k anchor.Kind) bool { return k == anchor.Global })
-}
-
-func hasAdditions(n *policy.Node) bool {
-	return anyKey(n, func(k anchor.Kind) bool { return k == addition })
 }
 
 func onlyAdds(n *policy.Node) bool {

@@ -54,11 +54,6 @@ func (u Unit) attributes() string {
 	return strings.Join(parts, "\x02")
 }
 
-// asksForZero tells that a unit asks for what one of the changes writes as nothing.
-func (u Unit) asksForZero(before []change) bool {
-	return slices.ContainsFunc(u.changes, func(c change) bool { return c.asksForZero(before) })
-}
-
 // membersOfPack is how many rules an object has at most.
 const membersOfPack = 100
 
@@ -88,7 +83,7 @@ func Packs(units []Unit, o *api.Options) Shared {
 			continue
 		}
 		i, ok := last[u.attributes()]
-		if !ok || len(changes[i])+len(u.changes) > membersOfPack || u.asksForZero(changes[i]) {
+		if !ok || len(changes[i])+len(u.changes) > membersOfPack || slices.ContainsFunc(u.changes, func(c change) bool { return c.asksForZero(changes[i]) }) {
 			i = len(packs)
 			last[u.attributes()] = i
 			packs, changes = append(packs, nil), append(changes, nil)

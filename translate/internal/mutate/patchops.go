@@ -52,45 +52,36 @@ func (p pointer) at(step cel.Value) pointer {
 
 // text is the path as an expression.
 func (p pointer) text() cel.Value {
-	var out cel.Value
-	words := ""
-	flush := func() {
-		if words == "" {
-			return
-		}
-		if out.IsZero() {
-			out = cel.String(words)
-		} else {
-			out = out.Plus(cel.String(words))
-		}
-		words = ""
-	}
+	var parts []cel.Value
 	for _, part := range p {
-		if part.IsText() {
-			words += part.Prefix()
+		if last := len(parts) - 1; last >= 0 && part.IsText() && parts[last].IsText() {
+			parts[last] = cel.String(parts[last].Prefix() + part.Prefix())
 			continue
 		}
-		flush()
+		parts = append(parts, part)
+	}
+	return sum(parts)
+}
+
+// sum is all parts, one behind the other.
+func sum(parts []cel.Value) (out cel.Value) {
+	for i, part := range parts {
+		if i == 0 {
+			out = part
+			continue
+		}
 		out = out.Plus(part)
 	}
-	flush()
 	return out
 }
 
 // patchText is operations as a list of JSONPatch.
 func patchText(ops []operation) cel.Value {
-	var out cel.Value
-	join := func(v cel.Value) {
-		if out.IsZero() {
-			out = v
-		} else {
-			out = out.Plus(v)
-		}
-	}
+	var lists []cel.Value
 	for i := 0; i < len(ops); {
 		o := ops[i]
 		if o.loop != nil {
-			join(o.looped())
+			lists = append(lists, o.looped())
 			i++
 			continue
 		}
@@ -98,14 +89,13 @@ func patchText(ops []operation) cel.Value {
 		for ; i < len(ops) && ops[i].loop == nil && cel.Equal(ops[i].when.Value, o.when.Value); i++ {
 			same = append(same, ops[i].made())
 		}
-		switch list := cel.List(same...); {
-		case o.when.IsTrue():
-			join(list)
-		default:
-			join(cel.Cond(o.when, list, cel.List()))
+		list := cel.List(same...)
+		if !o.when.IsTrue() {
+			list = cel.Cond(o.when, list, cel.List())
 		}
+		lists = append(lists, list)
 	}
-	return out
+	return sum(lists)
 }
 
 func (o operation) made() cel.Value {
@@ -150,17 +140,17 @@ func (m *merging) asOperations(edits []edit, pos diag.Pos) []mutating.Mutation {
 	for _, ops := range w.behind {
 		out = append(out, mutating.Mutation{Pos: pos, Type: mutating.JSONPatch, Expr: patchText(ops)})
 	}
-	for i, one := range out {
-		if i > 0 && m.readsValues(one.Expr) {
-			panic(m.Unsupported("a value of the object in a patch of several steps"))
-		}
-	}
+	checkSteps(m.Lowering, out)
 	return out
 }
 
-// readsValues tells that operations write what they read of the object.
-func (m *merging) readsValues(v cel.Value) bool {
-	return slices.ContainsFunc(v.FieldsOf("JSONPatch", "value"), func(v cel.Value) bool { return len(v.Idents()) > 0 })
+// checkSteps refuses operations behind others that write what they read of the object.
+func checkSteps(l *read.Lowering, steps []mutating.Mutation) {
+	for i, one := range steps {
+		if i > 0 && slices.ContainsFunc(one.Expr.FieldsOf("JSONPatch", "value"), func(v cel.Value) bool { return len(v.Idents()) > 0 }) {
+			panic(l.Unsupported("a value of the object in a patch of several steps"))
+		}
+	}
 }
 
 // An opWriter writes edits as operations.
@@ -266,10 +256,7 @@ func (w *opWriter) list(e edit, here pointer, loop *opLoop) {
 	if loop != nil {
 		panic(w.Unsupported("a JSON patch of lists in lists"))
 	}
-	source := e.at.Expr
-	if !e.at.Certain() {
-		source = e.at.Opt.OrValue(cel.List())
-	}
+	source := read.ListOf{V: e.at}.Source(false)
 	for k := len(e.list.items) - 1; k >= 0; k-- {
 		item := e.list.items[k]
 		if !item.x.IsZero() {

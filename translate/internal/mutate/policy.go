@@ -14,8 +14,11 @@ import (
 // LowerPolicy is what becomes of a MutatingPolicy, which is one rule with the name of the
 // policy: a MutatingAdmissionPolicy where these are asked for, or else the webhook runs it.
 func LowerPolicy(p *policy.Policy, o *api.Options) api.RuleResult {
-	res := api.RuleResult{Policy: p, Target: api.Native, Forms: mutatingForms(p)}
+	res := api.RuleResult{Policy: p, Target: api.Native}
 	m := p.Mutating
+	for _, f := range celrule.FormsOf(m.Autogen, match.ConstraintsOf(m.MatchConstraints)) { // as the webhook has them
+		res.Forms = append(res.Forms, api.Form{Name: f.Prefixed(p.Name)})
+	}
 	switch {
 	case p.Invalid: // its error has been told where it was read
 		res.Target = api.Unsupported
@@ -42,15 +45,6 @@ func LowerPolicy(p *policy.Policy, o *api.Options) api.RuleResult {
 		res.Codes = api.CodesOf(res.Found)
 	}
 	return res
-}
-
-// mutatingForms are the forms of a policy as the webhook has them.
-func mutatingForms(p *policy.Policy) []api.Form {
-	var out []api.Form
-	for _, f := range celrule.FormsOf(p.Mutating.Autogen, match.ConstraintsOf(p.Mutating.MatchConstraints)) {
-		out = append(out, api.Form{Name: f.Prefixed(p.Name)})
-	}
-	return out
 }
 
 // brokenCEL is the error of the first expression that compiles nowhere, as far as its text

@@ -24,10 +24,7 @@ func (w *mutatingWalk) checkBetween() {
 	if w.Why != nil {
 		return
 	}
-	composed := map[string]cel.Value{}
-	for _, v := range w.Draft.Variables {
-		composed[v.Name] = v.Expr
-	}
+	composed := byName(w.Draft.Variables)
 	for i := range w.out.Mutations[:max(0, len(w.out.Mutations)-1)] {
 		w.ofEachKind(func(k matchedKind) bool {
 			written := k.unsettled(w.out.Mutations[i].Type, ofKind(celrule.Inlined(w.out.Mutations[i].Expr, w.Draft.Variables), k))

@@ -130,10 +130,7 @@ func (k matchedKind) drops(patch cel.Value) bool {
 // Kyverno finds what the i-th has added.
 func (w *mutatingWalk) readBehind(i int, path string) bool {
 	steps := strings.Split(path, "/")[1:]
-	composed := map[string]cel.Value{}
-	for _, v := range w.Draft.Variables {
-		composed[v.Name] = v.Expr
-	}
+	composed := byName(w.Draft.Variables)
 	return slices.ContainsFunc(w.of.Mutations[i+1:], func(m policy.Mutation) bool {
 		if mutating.PatchType(m.PatchType) != mutating.JSONPatch {
 			return true

@@ -242,16 +242,12 @@ func exprsOf(mutations []mutating.Mutation) (out []cel.Value) {
 
 // patch adds a mutation, which asks what no match condition can ask.
 func (w *mutatingWalk) patch(at diag.Pos, kind mutating.PatchType, v cel.Value) {
-	nothing := cel.List()
-	if kind == mutating.ApplyConfiguration {
-		nothing = cel.Struct("Object")
-	}
 	if len(w.Guard) > 0 {
 		guard := cel.And(w.Guard...)
 		if len(w.out.Mutations) > 0 && native.Mentions(guard.Value, "object") {
 			w.cannot(at, "a match condition on the namespace and on the object, in front of several mutations,")
 		}
-		v = cel.Cond(guard, v, nothing)
+		v = cel.Cond(guard, v, nothing(kind))
 	}
 	w.out.Mutations = append(w.out.Mutations, mutating.Mutation{Pos: at, Type: kind, Expr: v})
 }
@@ -303,10 +299,7 @@ func (w *mutatingWalk) names() {
 // changed: Kyverno keeps the value that it has first.
 func (w *mutatingWalk) checkVariables() {
 	first := map[string]int{} // by name, the mutation that reads it first
-	values := map[string]cel.Value{}
-	for _, v := range w.Draft.Variables {
-		values[v.Name] = v.Expr
-	}
+	values := byName(w.Draft.Variables)
 	var reads func(v cel.Value) bool
 	reads = func(v cel.Value) bool {
 		return native.Mentions(v, "object") || slices.ContainsFunc(v.Uses("variables"), func(name string) bool { return reads(values[name]) })

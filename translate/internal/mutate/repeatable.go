@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/vap"
 )
 
 // A policy makes the same of an object that it has changed already where nothing that decides
@@ -159,21 +160,17 @@ func effectOfOperations(ops []operation, places map[string][]string) (out effect
 func isRepeatable(changes []change) bool {
 	var effects []effect
 	var conditions []placedValue
-	for _, c := range changes {
-		effects = append(effects, c.effects...)
-		for _, v := range append([]cel.Value{c.match.Value, c.pre.Expr.Value}, conditionsOf(c)...) {
-			// has(labels) && has(labels.a) is about labels.a alone, and says so in its short form.
-			conditions = append(conditions, placedValue{v.Short(), nil})
-		}
-	}
-	composed := map[string]cel.Value{}
+	var variables []vap.Variable
 	mayErr := false
 	for _, c := range changes {
+		effects, variables = append(effects, c.effects...), append(variables, c.variables...)
 		mayErr = mayErr || c.pre.Errs || c.errs
-		for _, v := range c.variables {
-			composed[v.Name] = v.Expr
+		for _, one := range append([]vap.Condition{{Expr: c.match}, {Expr: c.pre.Expr}}, c.conditions...) {
+			// has(labels) && has(labels.a) is about labels.a alone, and says so in its short form.
+			conditions = append(conditions, placedValue{one.Expr.Value.Short(), nil})
 		}
 	}
+	composed := byName(variables)
 	var all effect
 	for i, e := range effects {
 		for k, other := range effects {
@@ -187,13 +184,6 @@ func isRepeatable(changes []change) bool {
 		all.reads = append(all.reads, conditions...)
 	}
 	return !all.never && len(effects) > 0 && !slices.ContainsFunc(all.reads, func(r placedValue) bool { return r.meets(all.writes, composed) })
-}
-
-func conditionsOf(c change) (out []cel.Value) {
-	for _, one := range c.conditions {
-		out = append(out, one.Expr.Value)
-	}
-	return out
 }
 
 // meets tells that some place decides about a value.
@@ -224,11 +214,8 @@ const anyKeyStep = "*"
 // isRepeatableDraft is isRepeatable of a draft in CEL as it was written: nothing that it reads
 // of the object is what it writes, and each operation writes a key of a map.
 func isRepeatableDraft(d *mutating.Draft) bool {
-	composed := map[string]cel.Value{}
+	composed := byName(d.Variables)
 	var reads []cel.Value
-	for _, v := range d.Variables {
-		composed[v.Name] = v.Expr
-	}
 	for _, c := range d.Conditions {
 		reads = append(reads, c.Expr.Value)
 	}

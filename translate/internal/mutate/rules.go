@@ -11,7 +11,6 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
-	"github.com/kvap/kvap/translate/internal/condition"
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
@@ -41,7 +40,7 @@ type change struct {
 	edits      []edit              // the same, where it may come together with others
 	effects    []effect
 	errs       bool // a mutation may be an error
-	variables  []native.Variable
+	variables  []vap.Variable
 	params     *native.Params
 	reaches    []string
 }
@@ -191,14 +190,14 @@ func (w *mutateRules) meet(i, k int) bool {
 	if len(w.targets[i]) == 0 || len(w.targets[k]) == 0 {
 		return true // nothing is known of one of them
 	}
-	for _, t := range w.targets[i] {
-		for _, u := range w.targets[k] {
-			if t.Key() == u.Key() || isVague(t) || isVague(u) {
-				return true
-			}
-		}
-	}
-	return false
+	return mayMeet(w.targets[i], w.targets[k])
+}
+
+// mayMeet tells whether an object may be of some of both targets.
+func mayMeet(some, others []native.Target) bool {
+	return slices.ContainsFunc(some, func(t native.Target) bool {
+		return slices.ContainsFunc(others, func(u native.Target) bool { return t.Key() == u.Key() || isVague(t) || isVague(u) })
+	})
 }
 
 // isVague tells of a target that other targets may be among.
@@ -292,7 +291,7 @@ func (w *mutateRules) draft(same []meeting, used map[string]bool, rules int) {
 	out := sharedDraft{Draft: d, same: same}
 	if slices.ContainsFunc(changes, func(c change) bool { return merges(c.rule.Mutate) }) {
 		for _, m := range same {
-			d.Collapsed = append(d.Collapsed, collapsedLists(m.target.GVK)...)
+			d.Collapsed = append(d.Collapsed, keyedLists(m.target.GVK)...)
 		}
 	}
 	ignores := w.policy.FailurePolicy == policy.Ignore
@@ -354,7 +353,7 @@ func (w *mutateRules) add(d *mutating.Draft, binding *vap.Binding, c, first chan
 		if slices.ContainsFunc(d.Variables, func(x vap.Variable) bool { return x.Name == v.Name && !cel.Equal(x.Expr, v.Expr) }) {
 			refuse("a variable of the name of another")
 		}
-		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
+		d.Variables = append(d.Variables, v)
 	}
 }
 
@@ -383,15 +382,9 @@ func (w *mutateRules) name(same []meeting, used map[string]bool, rules int) stri
 
 // resources are the resource rules of meetings.
 func (w *mutateRules) resources(same []meeting) []vap.ResourceRule {
-	var targets []native.Target
-	var ops [][]native.Operation
-	for _, m := range same {
-		k := slices.IndexFunc(targets, func(t native.Target) bool { return t.Key() == m.target.Key() })
-		if k < 0 {
-			targets, ops = append(targets, m.target), append(ops, []native.Operation{m.op})
-			continue
-		}
-		ops[k] = append(ops[k], m.op)
+	targets, ops := make([]native.Target, len(same)), make([]native.Operation, len(same))
+	for i, m := range same {
+		targets[i], ops[i] = m.target, m.op
 	}
 	return pack.ResourceRules(targets, ops, w.policy.Namespaced())
 }
@@ -424,25 +417,14 @@ func changesOf(l *read.Lowering, index int, t native.Target) (out []change) {
 func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operation) (change, bool) {
 	w := rule.Walk(l, t, ops)
 	c := change{index: index, rule: l.Rule, target: t, ops: ops, conditions: l.PolicyConditions, reaches: match.Reaches(l.Opts, l.Policy, l.Rule)}
-	if w.Selected != nil {
-		c.selector = native.PlainSelector(w.Selected)
-	}
-	if c.match = match.Applies(w); c.match.IsFalse() {
-		return c, false
-	}
+	c.selector = native.PlainSelector(w.Selected)
 	for _, e := range l.Opts.Exceptions {
 		if !e.Invalid && len(e.PodSecurity) > 0 && match.Excepts(l, e) {
 			panic(l.Unsupported("an exception for the Pod Security Standards"))
 		}
 	}
-	excepted := match.UnlessExcepted(w)
-	c.pre = celrule.Simplified(w, condition.Conditions(w, l.Rule.Preconditions), w.Environment)
-	if c.pre.Errs {
-		c.pre = c.pre.AndThen(native.Sure(excepted))
-	} else {
-		c.match = cel.And(c.match, excepted)
-	}
-	if c.pre.Expr.IsFalse() && !c.pre.Errs {
+	var asked bool
+	if c.match, c.pre, asked = rule.Asked(w); !asked {
 		return c, false
 	}
 	// Variables are filled in before anything is asked: where one is missing the rule errs,
@@ -459,13 +441,12 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 		}
 		return c, false
 	}
-	told := cel.And(c.match, c.pre.Expr)
 	left, read := unread(w, filled, patch)
 	c.errs = c.errs || read
 	c.pre = c.pre.AndThen(w.Effect(func() cel.Bool {
 		w.NeedAll(left)
 		return cel.True()
-	}).Knowing(told)).AndThen(patch.asked)
+	}).Knowing(cel.And(c.match, c.pre.Expr))).AndThen(patch.asked)
 	c.variables, c.params = w.Variables, w.Params
 	return c, true
 }

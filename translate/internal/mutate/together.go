@@ -181,10 +181,7 @@ func (c change) asksFor(e effect) bool {
 	if slices.ContainsFunc(c.effect().orders, func(path []string) bool { return meets(path, e.writes) }) {
 		return true
 	}
-	composed := map[string]cel.Value{}
-	for _, v := range c.variables {
-		composed[v.Name] = v.Expr
-	}
+	composed := byName(c.variables)
 	reads := append(c.effect().reads, placedValue{c.match.Value, nil}, placedValue{c.pre.Expr.Value, nil})
 	return slices.ContainsFunc(reads, func(r placedValue) bool { return r.meets(e.writes, composed) })
 }

@@ -103,9 +103,5 @@ func nameOfPart(v cel.Value, taken []vap.Variable) string {
 	if name == "" || cel.Taken(name) {
 		name = "part"
 	}
-	names := make([]string, len(taken))
-	for i, one := range taken {
-		names[i] = one.Name
-	}
-	return native.FreshName(name, names)
+	return native.FreshName(name, taken)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/vap"
 )
 
 // Between two mutations an API server has the object in its Go type, which drops most fields that
@@ -45,10 +45,7 @@ func (c change) asksForZero(before []change) bool {
 	if len(zeros) == 0 {
 		return false
 	}
-	composed := map[string]cel.Value{}
-	for _, v := range c.variables {
-		composed[v.Name] = v.Expr
-	}
+	composed := byName(c.variables)
 	reads := []placedValue{{c.match.Value, nil}, {c.pre.Expr.Value, nil}}
 	for _, e := range c.effects {
 		if slices.ContainsFunc(e.additions, func(path []string) bool { return meets(path, zeros) }) {
@@ -91,30 +88,28 @@ func LostZeros(units []Unit) (out []Lost) {
 			}
 			var by []string
 			for _, writes := range units {
-				if asks.policy != writes.policy && asks.meets(writes) && c.asksForZero(writes.changes) && !slices.Contains(by, writes.policy.FullName()) {
+				if asks.policy != writes.policy && mayMeet(asks.targets, writes.targets) && c.asksForZero(writes.changes) && !slices.Contains(by, writes.policy.FullName()) {
 					by = append(by, writes.policy.FullName())
 				}
 			}
 			if len(by) > 0 {
-				out = append(out, Lost{asks.policy, c.index, lostZero(c.rule.Pos, by)})
+				others := ""
+				if len(by) > 1 {
+					others = ", like others,"
+				}
+				out = append(out, Lost{asks.policy, c.index, diag.Warnf(c.rule.Pos, diag.LostZero, "the rule asks for what the policy %s%s writes as false, 0 or an empty text, "+
+					"or leaves out of an element that it adds; an API server drops that, or fills it in, between policies", by[0], others)})
 			}
 		}
 	}
 	return out
 }
 
-// lostZero tells of a rule that asks for what some policies write as nothing.
-func lostZero(at diag.Pos, by []string) diag.Diagnostic {
-	const format = "the rule asks for what the policy %s%s writes as false, 0 or an empty text, or leaves out of an element that it adds; an API server drops that, or fills it in, between policies"
-	if len(by) == 1 {
-		return diag.Warnf(at, diag.LostZero, format, by[0], "")
+// byName are what variables stand for.
+func byName(variables []vap.Variable) map[string]cel.Value {
+	out := map[string]cel.Value{}
+	for _, v := range variables {
+		out[v.Name] = v.Expr
 	}
-	return diag.Warnf(at, diag.LostZero, format, by[0], ", like others,")
-}
-
-// meets tells whether two units may be about one object.
-func (u Unit) meets(v Unit) bool {
-	return slices.ContainsFunc(u.targets, func(t native.Target) bool {
-		return slices.ContainsFunc(v.targets, func(w native.Target) bool { return t.Key() == w.Key() || isVague(t) || isVague(w) })
-	})
+	return out
 }

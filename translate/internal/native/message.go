@@ -9,6 +9,16 @@ type Message struct {
 	Expr *cel.Value
 }
 
+// Naming is the message with names behind it: privileged containers (a, b).
+func (m Message) Naming(names cel.Value) Message {
+	text := cel.String(m.Text + " (")
+	if m.Expr != nil {
+		text = m.Expr.Plus(cel.String(" ("))
+	}
+	expr := text.Plus(names.Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
+	return Message{m.Text, &expr}
+}
+
 // Key is what the message says: of one with an expression, the text is only said where that
 // is an error.
 func (m Message) Key() string {

@@ -29,7 +29,6 @@ func InvalidRequirement(e policy.SelectorExpression) bool {
 	return err != nil
 }
 
-// RefusedSelector tells whether Kubernetes refuses a selector without wildcards.
 // RefusedSelector tells of a selector that no API server takes.
 func RefusedSelector(s *policy.Selector) bool {
 	return slices.ContainsFunc(s.Expressions, InvalidRequirement) || slices.ContainsFunc(s.MatchLabels, func(p policy.Pair) bool {
@@ -49,9 +48,12 @@ func SelectorKey(s vap.Selector) string {
 	return strings.Join(parts, "\x04")
 }
 
-// PlainSelector is a selector in which nothing is a wildcard.
+// PlainSelector is a selector in which nothing is a wildcard; nil selects everything.
 func PlainSelector(s *policy.Selector) vap.Selector {
 	var out vap.Selector
+	if s == nil {
+		return out
+	}
 	for _, p := range s.MatchLabels {
 		out.Labels = append(out.Labels, vap.Label{Key: p.Key, Value: p.Value})
 	}

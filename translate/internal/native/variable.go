@@ -5,23 +5,16 @@ import (
 	"strconv"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/vap"
 )
-
-// A Variable is a composed variable that the lowering made.
-type Variable struct {
-	Pos  diag.Pos
-	Name string
-	Expr cel.Value
-}
 
 // VariableNamed is the value of a composed variable.
 func VariableNamed(name string) cel.Value { return cel.Ident("variables").Field(name) }
 
-// FreshName is name, with a number where it is taken.
-func FreshName(name string, taken []string) string {
+// FreshName is name, with a number where a variable has it.
+func FreshName(name string, variables []vap.Variable) string {
 	fresh := name
-	for i := 2; slices.Contains(taken, fresh); i++ {
+	for i := 2; slices.ContainsFunc(variables, func(v vap.Variable) bool { return v.Name == fresh }); i++ {
 		fresh = name + strconv.Itoa(i)
 	}
 	return fresh

@@ -94,15 +94,17 @@ func suffix(what string, others []vap.Binding) string {
 // binding is a binding with an action, for everything.
 func (u Unit) binding(a policy.Action) vap.Binding {
 	b := vap.Binding{Actions: actions(a, u.Policy.EmitWarning), Reaches: u.Reaches}
-	u.refer(&b, a)
+	if p := u.Params; p != nil {
+		b.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
+	}
 	if u.CEL != nil && u.CEL.ParamRef != nil {
 		ref := *u.CEL.ParamRef
-		if a != policy.Enforce || u.Policy.FailurePolicy == policy.Ignore {
-			// Without params a rule is an error, which denies only under Enforce and
-			// Fail. The API server would refuse requests whatever the binding's actions.
-			ref.NotFound = "Allow"
-		}
 		b.Param = &ref
+	}
+	if b.Param != nil && (a != policy.Enforce || u.Policy.FailurePolicy == policy.Ignore) {
+		// Without params a rule is an error, which denies only under Enforce and
+		// Fail. The API server would refuse requests whatever the binding's actions.
+		b.Param.NotFound = "Allow"
 	}
 	return b
 }
@@ -124,18 +126,4 @@ func matchPos(u Unit) diag.Pos {
 		return u.Rule.Match.Pos
 	}
 	return u.Rule.Pos
-}
-
-// refer gives a binding its params. Without them a rule that reads them is an
-// error, which denies only under Enforce and Fail; the API server would refuse
-// requests whatever the binding's actions.
-func (u Unit) refer(b *vap.Binding, a policy.Action) {
-	p := u.Params
-	if p == nil {
-		return
-	}
-	b.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
-	if a != policy.Enforce || u.Policy.FailurePolicy == policy.Ignore {
-		b.Param.NotFound = "Allow"
-	}
 }

@@ -1,8 +1,6 @@
 package pack
 
 import (
-	"hash/fnv"
-	"io"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -108,12 +106,4 @@ func (g group) withoutCostlyGuard(d *vap.Draft) {
 			return
 		}
 	}
-}
-
-func hashOf(texts ...string) uint32 {
-	h := fnv.New32a()
-	for _, s := range texts {
-		io.WriteString(h, s+"\x00")
-	}
-	return h.Sum32()
 }

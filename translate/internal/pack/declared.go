@@ -21,19 +21,11 @@ func (u Unit) declared(d *vap.Draft) Unit {
 		case cel.Equal(d.Variables[k].Expr, v.Expr):
 			continue
 		default:
-			fresh := native.FreshName(v.Name, append(namesOf(d), u.names()...))
+			fresh := native.FreshName(v.Name, slices.Concat(d.Variables, u.Variables))
 			u = u.renamed(v.Name, fresh)
 			v.Name = fresh
 		}
-		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: v.Name, Expr: v.Expr})
+		d.Variables = append(d.Variables, v)
 	}
 	return u
-}
-
-func namesOf(d *vap.Draft) []string {
-	out := make([]string, len(d.Variables))
-	for i, v := range d.Variables {
-		out[i] = v.Name
-	}
-	return out
 }

@@ -56,8 +56,3 @@ func (u Unit) saysOfDeleted(d Unit) bool {
 func (g group) placeOf(t native.Target) int {
 	return slices.IndexFunc(g.targets, func(p placed) bool { return p.Key() == t.Key() })
 }
-
-// deletes tells that the group is about deletions of what it is about.
-func (g group) deletes() bool {
-	return slices.ContainsFunc(g.targets, func(t placed) bool { return t.deletes })
-}

@@ -241,11 +241,7 @@ func (g group) byGuard(o Options) []group {
 	}
 	watched, others := group{targets: g.targets, byKind: g.byKind}, group{targets: g.targets, byKind: g.byKind, unguarded: true}
 	for _, u := range g.units {
-		var variables []vap.Variable
-		for _, v := range u.Variables {
-			variables = append(variables, vap.Variable{Name: v.Name, Expr: v.Expr})
-		}
-		if _, ok := g.watch(variables).violation(u); ok {
+		if _, ok := g.watch(u.Variables).violation(u); ok {
 			watched.units = append(watched.units, u)
 		} else {
 			others.units = append(others.units, u)

@@ -67,7 +67,7 @@ func (g group) split(o Options, l letters) []group {
 // not asked again whether they fit.
 func (g group) halves(o Options, l letters) []group {
 	if l.first == l.last {
-		if g.nothingAfter(len(l.prefix), o) {
+		if !slices.ContainsFunc(g.units, func(u Unit) bool { return len(u.splitName(o)) > len(l.prefix) }) { // they are the same
 			g.part = l.String()
 			return []group{g}
 		}
@@ -104,9 +104,4 @@ func inSymbols(s string) string {
 		}
 		return '-'
 	}, strings.ToLower(s))
-}
-
-// nothingAfter tells that no name is longer than so much.
-func (g group) nothingAfter(length int, o Options) bool {
-	return !slices.ContainsFunc(g.units, func(u Unit) bool { return len(u.splitName(o)) > length })
 }

@@ -1,6 +1,9 @@
 package pack
 
 import (
+	"fmt"
+	"hash/fnv"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,8 +156,9 @@ func shortName(t native.Target) string {
 
 // shortHash is six digits that tell s from most others.
 func shortHash(s string) string {
-	digits := strconv.FormatUint(uint64(hashOf(s)&0xffffff), 16)
-	return strings.Repeat("0", 6-len(digits)) + digits
+	h := fnv.New32a()
+	io.WriteString(h, s+"\x00")
+	return fmt.Sprintf("%06x", h.Sum32()&0xffffff)
 }
 
 func (g group) kindPart() string {

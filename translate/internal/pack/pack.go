@@ -155,7 +155,11 @@ func groupedByKind(units []Unit, o Options) []group {
 			part := u
 			part.Operations = mine
 			out[i].units = append(out[i].units, part)
-			out[i].targets[0].add(mine)
+			for _, op := range mine {
+				if ops := &out[i].targets[0].ops; !slices.Contains(*ops, op) {
+					*ops = append(*ops, op)
+				}
+			}
 		}
 	}
 	for _, g := range out {
@@ -196,14 +200,6 @@ func classOf(op native.Operation) native.Operation {
 	return op
 }
 
-func (p *placed) add(ops []native.Operation) {
-	for _, op := range ops {
-		if !slices.Contains(p.ops, op) {
-			p.ops = append(p.ops, op)
-		}
-	}
-}
-
 func (g *group) place(t native.Target, op native.Operation) {
 	if i := g.placeOf(t); i >= 0 {
 		g.targets[i].ops = append(g.targets[i].ops, op)
@@ -240,9 +236,6 @@ func (g group) drafts(o Options) []*vap.Draft {
 	return g.byAction(d)
 }
 
-// policies is how many policies the members are of.
-func (g group) policies() int { return len(g.sources()) }
-
 // sources are the policies that the members are of.
 func (g group) sources() []*policy.Policy {
 	var out []*policy.Policy
@@ -259,9 +252,9 @@ func (g group) sources() []*policy.Policy {
 func (g group) draft(o Options) *vap.Draft {
 	first := g.units[0]
 	d := &vap.Draft{
-		Deletes:       g.deletes(),
+		Deletes:       slices.ContainsFunc(g.targets, func(t placed) bool { return t.deletes }),
 		Pods:          first.pods,
-		CronJobs:      first.pods && slices.ContainsFunc(g.targets, placed.isCronJob),
+		CronJobs:      first.pods && slices.ContainsFunc(g.targets, func(t placed) bool { return t.Parent.Kind == "CronJob" }),
 		FailurePolicy: first.failurePolicy(),
 		Constraints:   vap.Constraints{Rules: resourceRules(g.targets, first.Policy.Namespaced()), NamespaceSelector: first.NamespaceSelector},
 		Bindings:      g.bindings(),
@@ -363,14 +356,14 @@ func (g group) validation(i int, u Unit, holds native.Truth, v vap.Validation) v
 	return v
 }
 
-// ResourceRules says targets, each on some operations, as few rules. bound tells that these
+// ResourceRules says targets, each with an operation, as few rules. bound tells that these
 // are of a policy of a namespace.
-func ResourceRules(targets []native.Target, ops [][]native.Operation, bound bool) []vap.ResourceRule {
-	ts := make([]placed, len(targets))
+func ResourceRules(targets []native.Target, ops []native.Operation, bound bool) []vap.ResourceRule {
+	var g group
 	for i, t := range targets {
-		ts[i] = placed{Target: t, ops: ops[i]}
+		g.place(t, ops[i])
 	}
-	return resourceRules(ts, bound)
+	return resourceRules(g.targets, bound)
 }
 
 // resourceRules says the targets as few rules.

@@ -113,9 +113,6 @@ func asPods(units []Unit, grouped func([]Unit) []group) []group {
 	}
 }
 
-// isCronJob tells of a target whose Pods are those of its Jobs.
-func (p placed) isCronJob() bool { return p.Parent.Kind == "CronJob" }
-
 // isOfPods tells of a rule as written about Pods.
 func (u Unit) isOfPods() bool {
 	return u.Rule.Expansion == "" && u.Target.Parent == schema.GVK{Version: "v1", Kind: "Pod"} && u.CEL == nil
@@ -143,7 +140,7 @@ func (u Unit) withoutPodSpec() Unit {
 		if path, ok := v.Expr.Path(); !ok || len(path) > 2 || path[0] != vap.PodName && path[0] != vap.OldPodName {
 			continue
 		}
-		u.Variables = slices.DeleteFunc(u.Variables, func(w native.Variable) bool { return w.Name == v.Name })
+		u.Variables = slices.DeleteFunc(u.Variables, func(w vap.Variable) bool { return w.Name == v.Name })
 		u = u.rewritten(func(w cel.Value) cel.Value { return w.SubstituteField("variables", v.Name, v.Expr) })
 	}
 	return u

@@ -64,7 +64,7 @@ func (g group) nameOthers(d *vap.Draft, members []Unit) {
 
 // declare adds a variable to the draft.
 func declare(d *vap.Draft, name string, expr cel.Value) cel.Value {
-	name = native.FreshName(name, namesOf(d))
+	name = native.FreshName(name, d.Variables)
 	d.Variables = append(d.Variables, vap.Variable{Pos: d.Members[0].Pos, Name: name, Expr: expr})
 	return native.VariableNamed(name)
 }
@@ -77,7 +77,7 @@ func listed(names cel.Value, more int64, words string) cel.Value {
 
 // label names a member to those who read a message.
 func (g group) label(u Unit) string {
-	if g.policies() > 1 || g.byKind {
+	if len(g.sources()) > 1 || g.byKind {
 		return native.MemberName(u.Policy) + "/" + u.name()
 	}
 	return u.name()
@@ -91,7 +91,7 @@ func repeatable(d *vap.Draft, v *vap.Validation) cel.Bool {
 	i := slices.IndexFunc(d.Variables, func(have vap.Variable) bool { return cel.Equal(have.Expr, v.Expr.Value) })
 	if i < 0 {
 		i = len(d.Variables)
-		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: native.FreshName("holds", namesOf(d)), Expr: v.Expr.Value})
+		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: native.FreshName("holds", d.Variables), Expr: v.Expr.Value})
 	}
 	v.Expr = native.VariableNamed(d.Variables[i].Name).AsBool()
 	return v.Expr

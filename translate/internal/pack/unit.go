@@ -32,7 +32,7 @@ type Unit struct {
 	Tells          bool         // where Holds is an error, its text is for whoever is denied
 	ReadsNamespace bool         // Match reads namespaceObject, so it cannot be a match condition
 	Message        native.Message
-	Variables      []native.Variable
+	Variables      []vap.Variable
 	Params         *native.Params
 	CEL            *native.Parts // what a CEL rule brings along
 
@@ -96,14 +96,6 @@ func share(tree *cel.Value, other cel.Value) {
 	}
 }
 
-func (u Unit) names() []string {
-	out := make([]string, len(u.Variables))
-	for i, v := range u.Variables {
-		out[i] = v.Name
-	}
-	return out
-}
-
 // renamed is the unit with one of its variables under another name.
 func (u Unit) renamed(from, to string) Unit {
 	u = u.rewritten(func(v cel.Value) cel.Value { return v.RenameField("variables", from, to) })
@@ -148,13 +140,11 @@ func (u Unit) Reads(root, field string) bool {
 
 // cost is about the most that one evaluation of the unit costs. What a message
 // expression costs is counted too: it is always evaluated.
-func (u Unit) cost() int64 {
-	total := cel.Cost(u.Match.Value, nil) + cel.Cost(u.Pre.Expr.Value, nil) + cel.Cost(u.Holds.Expr.Value, nil) + cel.Cost(u.Exempt.Value, nil)
-	for _, v := range u.Variables {
-		total += cel.Cost(v.Expr, nil)
-	}
-	if u.Message.Expr != nil {
-		total += cel.Cost(*u.Message.Expr, nil)
-	}
+func (u Unit) cost() (total int64) {
+	u.Before = cel.Bool{} // of which Exempt is made
+	u.rewritten(func(v cel.Value) cel.Value {
+		total += cel.Cost(v, nil)
+		return v
+	})
 	return total
 }

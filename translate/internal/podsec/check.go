@@ -81,7 +81,9 @@ func (s *podStandard) hostPathVolumes() cel.Bool {
 	return s.pod(s.errorEach("HostPath Volumes", "volumes", "hostPath",
 		func(volume read.Place) cel.Bool { return cel.Not(volume.Field("hostPath").Found()) },
 		func(volume read.Place, values []string) cel.Bool {
-			return volume.Field("hostPath").Settled().Field("path").Soft(true, cel.String(""), func(x cel.Value) cel.Bool { return inValues(x, values) })
+			return volume.Field("hostPath").Settled().Field("path").Soft(true, cel.String(""), func(x cel.Value) cel.Bool {
+				return native.OneOfTexts(x, append([]string{""}, values...)) // an empty one is no value at all
+			})
 		}))
 }
 

@@ -36,7 +36,11 @@ func exceptedControls(l *read.Lowering) []exclusion {
 		if e.Invalid || len(e.PodSecurity) == 0 || !match.Excepts(l, e) {
 			continue
 		}
-		when := exceptedNow(l, e)
+		now := l.Inside()
+		if l.Prior { // it is about the request, also where the old object is being judged
+			now.Environment = l.OfNewObject()
+		}
+		when := match.Covered(now, e)
 		if _, constant := when.Const(); !constant {
 			when = read.Let(l, "excepted", when.Value).AsBool()
 		}
@@ -47,16 +51,6 @@ func exceptedControls(l *read.Lowering) []exclusion {
 		}
 	}
 	return out
-}
-
-// exceptedNow is: the exception is about the request, also where it is the old
-// object that is being judged.
-func exceptedNow(l *read.Lowering, e *policy.Exception) cel.Bool {
-	l = l.Inside()
-	if l.Prior {
-		l.Environment = l.OfNewObject()
-	}
-	return match.Covered(l, e)
 }
 
 // of are the exclusions of a control, of pods or of containers by their images.
@@ -155,11 +149,6 @@ func overlap(waivers []waiver) bool {
 // constantly is the covers of an error whose value is always the same.
 func constantly(value string) func(read.Place, []string) cel.Bool {
 	return func(_ read.Place, values []string) cel.Bool { return cel.Lit(scalar.AnyWild(values, value)) }
-}
-
-// inValues is: the value matches, or it is empty and so no value at all.
-func inValues(x cel.Value, values []string) cel.Bool {
-	return native.OneOfTexts(x, append([]string{""}, values...))
 }
 
 // pod is: the finding is none of the pod's spec.

@@ -3,7 +3,6 @@ package podsec
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -61,18 +60,13 @@ const violations = "violations"
 // violated. Kyverno never shows the rule's own message; here it comes first.
 func NameControls(l *read.Lowering, u *pack.Unit) {
 	p := l.Rule.Validate.PodSecurity
-	if p == nil || !slices.ContainsFunc(l.Variables, func(v native.Variable) bool { return v.Name == violations }) {
+	if _, made := read.Defined(l, violations); p == nil || !made {
 		return
 	}
 	if strings.TrimSpace(l.Rule.Validate.Message.Value) == "" {
 		u.Message.Text = `violates PodSecurity "` + p.Level + ":" + cmp.Or(p.Version, "latest") + `"`
 	}
-	text := cel.String(u.Message.Text + " (")
-	if u.Message.Expr != nil {
-		text = u.Message.Expr.Plus(cel.String(" ("))
-	}
-	m := text.Plus(native.VariableNamed(violations).Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
-	u.Message.Expr = &m
+	u.Message = u.Message.Naming(native.VariableNamed(violations))
 }
 
 // A atLevel is a level of the Pod Security Standards in the version of one

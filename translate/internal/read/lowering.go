@@ -37,7 +37,7 @@ type Lowering struct {
 
 // Gathered is what accumulates along a walk, whatever environment it is in.
 type Gathered struct {
-	Variables []native.Variable
+	Variables []vap.Variable
 	ListTypes map[string]*schema.Type // of the variables that are joined lists
 	Params    *native.Params
 	// UsesNamespace is set where the match reads the labels of the namespace.

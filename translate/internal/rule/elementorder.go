@@ -19,10 +19,7 @@ import (
 // ordered is out, what all() says of the elements of a foreach, or what the first
 // element that does not pass says where that is another thing.
 func ordered(l *read.Lowering, f *policy.ForEach, list read.Operand, out native.Truth, depth int) native.Truth {
-	switch {
-	case list.Form == read.ErrorForm || l.Prior:
-		return out
-	case !out.Errs || l.Policy.FailurePolicy != policy.Ignore:
+	if list.Form == read.ErrorForm || l.Prior || !out.Errs || l.Policy.FailurePolicy != policy.Ignore {
 		return out
 	}
 	s := wholeList(l, list)
@@ -97,10 +94,7 @@ func elementErrors(l *read.Lowering) read.Refusal {
 
 // wholeList is a list of a known type of elements; nil for others.
 func wholeList(l *read.Lowering, list read.Operand) read.Sequence {
-	switch {
-	case list.Form == read.PlaceForm && list.V.Kind() == schema.List:
-		return read.AsSequence(l, list)
-	case list.Form == read.SequenceForm || list.Form == read.MultiForm:
+	if list.Form == read.SequenceForm || list.Form == read.MultiForm || list.Form == read.PlaceForm && list.V.Kind() == schema.List {
 		return read.AsSequence(l, list)
 	}
 	return nil

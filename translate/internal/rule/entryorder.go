@@ -30,13 +30,10 @@ func entriesBefore(l *read.Lowering, entries []*policy.ForEach) native.Truth {
 // failsFirst is: the first element of the new object that does not pass is a failure.
 // It is asked where the rule fails.
 func failsFirst(l *read.Lowering, entries []*policy.ForEach) cel.Bool {
-	out := cel.True()
-	for i := len(entries) - 1; i >= 0; i-- {
+	last := len(entries) - 1
+	out := outcomeOfEntry(l, entries[last], "").fails
+	for i := last - 1; i >= 0; i-- {
 		e := outcomeOfEntry(l, entries[i], "")
-		if i == len(entries)-1 {
-			out = e.fails
-			continue
-		}
 		out = cel.CondBool(e.passes, out, e.fails)
 	}
 	return out

@@ -25,8 +25,8 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	w := Walk(l, u.Target, []native.Operation{native.Create})
 	now := environmentOf(l, u.Target, []native.Operation{native.Update})
 	w.Prior, w.Now, w.Notes = true, &now, nil
-	w.Variables, w.Params = slices.Clone(u.Variables), u.Params // a name means one thing
-	w.Object = priorObject(w)
+	w.Variables, w.Params = slices.Clone(u.Variables), u.Params                   // a name means one thing
+	w.Object = read.ValueOf(cel.Ident("oldObject"), read.ObjectType(w, w.Target)) // though the walk is for a creation
 	w.Old = read.LitOf(map[string]any{})
 	applies := match.Applies(w)
 	if applies.IsFalse() {
@@ -34,10 +34,7 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	}
 	violated := celrule.Simplified(w, body(w, &pack.Unit{}).Not(), now)
 	violated.Expr = fuse(w, violated.Expr)
-	if violated.Expr.IsFalse() {
-		return
-	}
-	if violated.Expr.IsFault() { // an error of the old object is no violation
+	if violated.Expr.IsFalse() || violated.Expr.IsFault() { // an error of the old object is no violation
 		return
 	}
 	alone := violated.Expr
@@ -50,7 +47,9 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		if slices.ContainsFunc(w.Rule.Validate.ForEach, hasExistence) {
 			panic(l.Unsupported("an existence anchor, in a foreach that excuses existing violations,"))
 		}
-		violated.Expr = cel.And(failsFirstNow(w), violated.Expr)
+		ofNew := w.Inside()
+		ofNew.Environment = w.OfNewObject()
+		violated.Expr = cel.And(failsFirst(ofNew, w.Rule.Validate.ForEach), violated.Expr)
 	}
 	if !cel.Equal(violated.Expr.Value, alone.Value) {
 		violated = celrule.Simplified(w, violated, now)
@@ -64,13 +63,6 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	}
 }
 
-// failsFirstNow is failsFirst of the new object, while the old one is judged.
-func failsFirstNow(l *read.Lowering) cel.Bool {
-	l = l.Inside()
-	l.Environment = l.OfNewObject()
-	return failsFirst(l, l.Rule.Validate.ForEach)
-}
-
 func hasExistence(e *policy.ForEach) bool {
 	return pattern.HasExistence(e.Pattern) || pattern.HasExistence(e.AnyPattern) || slices.ContainsFunc(e.ForEach, hasExistence)
 }
@@ -80,9 +72,4 @@ func excusable(l *read.Lowering) bool {
 	enforced := read.Action(l) == policy.Enforce || l.Policy.Rehearses(l.Rule)
 	return l.Opts.Existing != api.DenyExisting && enforced && v.AllowExisting && v.CEL == nil &&
 		l.Rule.Preconditions == nil
-}
-
-// priorObject is the old object, though the walk is for a creation.
-func priorObject(l *read.Lowering) read.Operand {
-	return read.ValueOf(cel.Ident("oldObject"), read.ObjectType(l, l.Target))
 }

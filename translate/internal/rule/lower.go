@@ -95,7 +95,9 @@ func lowerTargets(l *read.Lowering, targets []native.Target) []pack.Unit {
 func lowerTarget(l *read.Lowering, t native.Target) []pack.Unit {
 	var out []pack.Unit
 	operations := query.Operations(l, t)
-	for _, units := range eachByItself(l, len(operations), func(one *read.Lowering, i int) []pack.Unit { return units(one, t, operations[i]) }) {
+	for _, units := range eachByItself(l, len(operations), func(one *read.Lowering, i int) []pack.Unit {
+		return ForOperations(one, operations[i], func(ops []native.Operation) (pack.Unit, bool) { return unit(one, t, ops) })
+	}) {
 		for _, u := range units {
 			if i := slices.IndexFunc(out, func(v pack.Unit) bool { return v.Same(u) }); i >= 0 {
 				out[i].Operations = append(out[i].Operations, u.Operations...)
@@ -131,11 +133,6 @@ func eachByItself(l *read.Lowering, n int, lower func(one *read.Lowering, i int)
 	return out
 }
 
-// units are the unit for operations, or else one for each; none where it cannot fail.
-func units(l *read.Lowering, t native.Target, ops []native.Operation) []pack.Unit {
-	return ForOperations(l, ops, func(ops []native.Operation) (pack.Unit, bool) { return unit(l, t, ops) })
-}
-
 // ForOperations is what a walk makes for operations, where it does not tell them apart, or
 // else what it makes for each; nothing where it makes nothing.
 func ForOperations[T any](l *read.Lowering, ops []native.Operation, walk func(ops []native.Operation) (T, bool)) []T {
@@ -161,23 +158,12 @@ func ForOperations[T any](l *read.Lowering, ops []native.Operation, walk func(op
 func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit, bool) {
 	w := Walk(l, t, ops)
 	u := pack.Unit{Policy: l.Policy, Rule: l.Rule, Conditions: l.PolicyConditions, Target: t, Operations: ops, Exempt: cel.False(), Reaches: match.Reaches(l.Opts, l.Policy, l.Rule)}
-	if w.Selected != nil {
-		u.NamespaceSelector = native.PlainSelector(w.Selected)
-	}
-	u.Match = match.Applies(w)
-	if u.Match.IsFalse() {
+	u.NamespaceSelector = native.PlainSelector(w.Selected)
+	var asked bool
+	if u.Match, u.Pre, asked = Asked(w); !asked {
 		return u, false
-	}
-	u.Pre = celrule.Simplified(w, condition.Conditions(w, l.Rule.Preconditions), w.Environment)
-	if excepted := match.UnlessExcepted(w); u.Pre.Errs { // which no exception is from
-		u.Pre = u.Pre.AndThen(native.Sure(excepted))
-	} else {
-		u.Match = cel.And(u.Match, excepted)
 	}
 	u.ReadsNamespace = w.UsesNamespace
-	if u.Pre.Expr.IsFalse() && !u.Pre.Errs {
-		return u, false
-	}
 	u.Holds = celrule.Simplified(w, body(w, &u), w.Environment)
 	u.Holds.Expr = fuse(w, u.Holds.Expr)
 	u.Tells = w.Tells
@@ -194,6 +180,21 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 	u.Variables, u.Params = w.Variables, w.Params
 	noteCost(w, u)
 	return u, true
+}
+
+// Asked is what a rule asks before its body, its match and its preconditions; false where
+// nothing meets both.
+func Asked(w *read.Lowering) (applies cel.Bool, pre native.Truth, ok bool) {
+	if applies = match.Applies(w); applies.IsFalse() {
+		return applies, pre, false
+	}
+	pre = celrule.Simplified(w, condition.Conditions(w, w.Rule.Preconditions), w.Environment)
+	if excepted := match.UnlessExcepted(w); pre.Errs { // which no exception is from
+		pre = pre.AndThen(native.Sure(excepted))
+	} else {
+		applies = cel.And(applies, excepted)
+	}
+	return applies, pre, !pre.Expr.IsFalse() || pre.Errs
 }
 
 // Walk is a lowering for a target and operations, which has gathered nothing yet.

@@ -26,12 +26,7 @@ func nameOffenders(l *read.Lowering, u *pack.Unit) {
 	binder := x.String()
 	names := read.Let(l, "bad"+strings.ToUpper(binder[:1])+binder[1:]+"s", bad)
 	u.Holds.Expr = names.Size().Eq(cel.Int(0))
-	text := cel.String(u.Message.Text + " (")
-	if u.Message.Expr != nil {
-		text = u.Message.Expr.Plus(cel.String(" ("))
-	}
-	m := text.Plus(names.Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
-	u.Message.Expr = &m
+	u.Message = u.Message.Naming(names)
 }
 
 // negations is how often a condition says not.
