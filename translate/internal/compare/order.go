@@ -22,11 +22,8 @@ func Order(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bo
 		panic(noOrder(l, key, value))
 	}
 	return read.Holds(l, key, true, read.Pred{
-		Lit:   func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, v, want)) },
-		Value: func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op, x, t, want) },
-		Sequence: func(read.Sequence) cel.Bool {
-			return cel.False()
-		},
+		Lit:     func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, v, want)) },
+		Value:   func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op, x, t, want) },
 		Neutral: NeutralsOf(value),
 	})
 }
@@ -41,25 +38,11 @@ func hasNoOrder(lit any) bool {
 }
 
 func orderLiteral(l *read.Lowering, op scalar.Relation, x cel.Value, t *schema.Type, want any) cel.Bool {
-	switch read.KindOf(t) {
-	case schema.Int, schema.Number:
-		return orderNumber(op, x, want)
-	case schema.String:
-		return orderString(l, op, x, t, want)
-	case schema.IntOrString:
-		return cel.And(read.TypeIs(x, "int"), orderNumber(op, x, want))
-	case schema.Any:
-		n := orderNumber(op, x, want)
-		if !n.IsFalse() {
-			n = cel.And(read.IsNumber(x), n)
-		}
-		s := orderString(l, op, x, t, want)
-		if !s.IsFalse() {
-			s = cel.And(read.IsString(x), s)
-		}
-		return cel.Or(n, s)
+	ordered := cel.And(numberIn(x, t), orderNumber(op, x, want))
+	if k := read.KindOf(t); k == schema.String || k == schema.Any {
+		ordered = cel.Or(ordered, cel.And(textIn(x, t), orderString(l, op, x, t, want)))
 	}
-	return cel.False()
+	return ordered
 }
 
 // orderNumber is a number key.
@@ -68,10 +51,7 @@ func orderNumber(op scalar.Relation, x cel.Value, want any) cel.Bool {
 	if !ok {
 		return cel.False()
 	}
-	if f == float64(int64(f)) {
-		return x.Compare(cel.Operator(op), cel.Int(int64(f)))
-	}
-	return x.Compare(cel.Operator(op), cel.Double(f))
+	return x.Compare(cel.Operator(op), read.NumberOf(f))
 }
 
 // orderString is a text key, which is read as the literal is.
@@ -114,6 +94,5 @@ func DurationOrder(l *read.Lowering, op scalar.Relation, key, value read.Operand
 			}
 			return cel.And(read.IsDuration(x), read.CompareDuration(x, op, bound))
 		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
 	})
 }

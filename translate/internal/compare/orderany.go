@@ -14,7 +14,7 @@ import (
 func orderVariable(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bool {
 	switch {
 	case key.Form == read.ChoiceForm:
-		then, els := l.EitherWay(key.C,
+		then, els := read.EitherWay(l, key.C,
 			func() cel.Bool { return orderVariable(l, op, *key.Then, value) },
 			func() cel.Bool { return orderVariable(l, op, *key.Els, value) })
 		return cel.CondBool(key.C, then, els)
@@ -22,9 +22,8 @@ func orderVariable(l *read.Lowering, op scalar.Relation, key, value read.Operand
 		return cel.False()
 	case key.Form == read.LitForm && !hasNoOrder(key.Lit):
 		return read.Holds(l, value, true, read.Pred{
-			Lit:      func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, key.Lit, v)) },
-			Value:    func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op.Mirrored(), x, t, key.Lit) },
-			Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+			Lit:   func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, key.Lit, v)) },
+			Value: func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op.Mirrored(), x, t, key.Lit) },
 		})
 	case key.Form != read.PlaceForm || value.Form != read.PlaceForm:
 		panic(noOrder(l, key, value))

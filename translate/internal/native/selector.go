@@ -29,7 +29,6 @@ func InvalidRequirement(e policy.SelectorExpression) bool {
 	return err != nil
 }
 
-// RefusedSelector tells whether Kubernetes refuses a selector without wildcards.
 // RefusedSelector tells of a selector that no API server takes.
 func RefusedSelector(s *policy.Selector) bool {
 	return slices.ContainsFunc(s.Expressions, InvalidRequirement) || slices.ContainsFunc(s.MatchLabels, func(p policy.Pair) bool {

@@ -49,12 +49,7 @@ func noteIgnoredAnchors(l *read.Lowering, p *policy.Node) {
 
 // tracksAnchors tells whether a pattern has a conditional or existence anchor.
 func tracksAnchors(p *policy.Node) bool {
-	for _, f := range p.Fields {
-		if kind, _ := anchor.Split(f.Key); kind == anchor.Conditional || kind == anchor.Existence || tracksAnchors(f.Value) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.Items, tracksAnchors)
+	return someAnchor(p, func(kind anchor.Kind) bool { return kind == anchor.Conditional || kind == anchor.Existence })
 }
 
 // AnyPattern is: some pattern is satisfied, or none fails.

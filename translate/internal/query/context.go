@@ -27,20 +27,13 @@ func ContextOf(entries []*policy.ContextEntry, outer read.Context) read.Context 
 	return out
 }
 
-// loadedBefore is an entry of the rule while the old object is judged: Kyverno
-// keeps what it loaded when it judged the new one (8.4).
-func loadedBefore(l *read.Lowering, v *read.ContextVar) read.Operand {
-	l = l.Inside()
-	l.Environment = l.OfNewObject()
-	return contextValue(l, v)
-}
-
-// contextValue is the value of an entry.
+// contextValue is the value of an entry. While the old object is judged, Kyverno keeps what
+// it loaded of the rule when it judged the new one (8.4).
 func contextValue(l *read.Lowering, v *read.ContextVar) read.Operand {
-	if l.Now != nil && slices.Contains(l.Rule.Context, v.Entry) {
-		return loadedBefore(l, v)
-	}
 	l = l.Inside()
+	if l.Now != nil && slices.Contains(l.Rule.Context, v.Entry) {
+		l.Environment = l.OfNewObject()
+	}
 	l.Context = v.Outer
 	e := v.Entry
 	l.SetPos(e.Pos)

@@ -82,7 +82,7 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 	}
 	v := cur.V
 	w := read.Place{Expr: v.Expr.Index(k), Typ: v.Elem(), Origin: v.Origin}
-	w.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], read.Guard{Cond: k.In(v.Expr)})
+	w.Guards = append(slices.Clip(v.Guards), read.Guard{Cond: k.In(v.Expr)})
 	if v.Certain() {
 		w.Opt = v.Expr.OptIndex(k)
 	} else if !v.Opt.IsZero() {
@@ -95,13 +95,12 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 func index(l *read.Lowering, j read.Operand, n int) read.Operand {
 	switch j.Form {
 	case read.LitForm:
-		if list, ok := j.Lit.([]any); ok {
-			if n < 0 {
-				n += len(list)
-			}
-			if n >= 0 && n < len(list) {
-				return read.LitOf(list[n])
-			}
+		list, _ := j.Lit.([]any)
+		if n < 0 {
+			n += len(list)
+		}
+		if n >= 0 && n < len(list) {
+			return read.LitOf(list[n])
 		}
 		return read.LitOf(nil)
 	case read.ErrorForm:

@@ -5,22 +5,16 @@ import (
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
-func imagePartNamed(name string) (read.ImagePart, bool) {
-	switch name {
-	case "registry":
-		return read.ImagePart{Plural: "ImageRegistries", Has: nil, Text: imageRegistry}, true
-	case "path":
-		return read.ImagePart{Plural: "ImagePaths", Has: nil, Text: imagePath}, true
-	case "name":
-		return read.ImagePart{Plural: "ImageNames", Has: nil, Text: imageName}, true
-	case "tag":
-		return read.ImagePart{Plural: "ImageTags", Has: hasTag, Text: imageTag}, true
-	case "digest":
-		return read.ImagePart{Plural: "ImageDigests", Has: hasDigest, Text: imageDigest}, true
-	case "reference":
-		return read.ImagePart{Plural: "ImageReferences", Has: nil, Text: fullReference}, true
-	}
-	return read.ImagePart{}, false
+func imagePartNamed(name string) (part read.ImagePart, ok bool) {
+	part, ok = map[string]read.ImagePart{
+		"registry":  {Plural: "ImageRegistries", Text: imageRegistry},
+		"path":      {Plural: "ImagePaths", Text: imagePath},
+		"name":      {Plural: "ImageNames", Text: imageName},
+		"tag":       {Plural: "ImageTags", Has: hasTag, Text: imageTag},
+		"digest":    {Plural: "ImageDigests", Has: hasDigest, Text: imageDigest},
+		"reference": {Plural: "ImageReferences", Text: fullReference},
+	}[name]
+	return part, ok
 }
 
 func found(x cel.Value, re string) cel.Value { return x.Call(cel.FuncFind, cel.String(re)) }

@@ -20,7 +20,7 @@ func Present(l *Lowering, j Operand) cel.Bool {
 	case ImagesForm:
 		return j.Images.Present(l)
 	case ChoiceForm:
-		then, els := l.EitherWay(j.C,
+		then, els := EitherWay(l, j.C,
 			func() cel.Bool { return Present(l, *j.Then) },
 			func() cel.Bool { return Present(l, *j.Els) })
 		return cel.CondBool(j.C, then, els)
@@ -91,7 +91,7 @@ func truthOfParts(l *Lowering, j Operand) (cel.Bool, bool) {
 	case j.Form == PlaceForm && j.V.Origin == FromOrdering:
 		return j.V.Expr.AsBool(), true
 	case j.Form == ChoiceForm:
-		then, els := l.EitherWay(j.C,
+		then, els := EitherWay(l, j.C,
 			func() cel.Bool { return Truthy(l, *j.Then) },
 			func() cel.Bool { return Truthy(l, *j.Els) })
 		switch {
