@@ -119,23 +119,26 @@ func others(v any) func(*schema.Type) []any {
 }
 
 func couldEqual(t *schema.Type, lit any) bool {
+	k := read.KindOf(t)
+	if k == schema.Any {
+		return true
+	}
 	switch lit := lit.(type) {
 	case nil:
-		return read.KindOf(t) == schema.Any
+		return false
 	case bool:
-		return read.KindOf(t) == schema.Bool || read.KindOf(t) == schema.Any
+		return k == schema.Bool
 	case string:
-		return read.KindOf(t) == schema.String || read.KindOf(t) == schema.Any || read.KindOf(t) == schema.IntOrString
-	case float64, int64:
-		k := read.KindOf(t)
-		if f, ok := lit.(float64); ok && f != float64(int64(f)) && (k == schema.Int || k == schema.IntOrString) {
-			return false
-		}
-		return k == schema.Int || k == schema.Number || k == schema.Any || k == schema.IntOrString
+		return k == schema.String || k == schema.IntOrString
+	case float64:
+		whole := lit == float64(int64(lit))
+		return k == schema.Number || whole && (k == schema.Int || k == schema.IntOrString)
+	case int64:
+		return k == schema.Number || k == schema.Int || k == schema.IntOrString
 	case []any:
-		return read.KindOf(t) == schema.List || read.KindOf(t) == schema.Any
+		return k == schema.List
 	}
-	return read.KindOf(t) == schema.Any || read.KindOf(t) == schema.Map || read.KindOf(t) == schema.Object
+	return isMapKind(k)
 }
 
 // equalValues compares two values that are both of the request.

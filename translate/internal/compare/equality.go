@@ -285,3 +285,17 @@ func isBool(x cel.Value, t *schema.Type, b bool) cel.Bool {
 	}
 	return cel.Not(read.IsTrue(x, t))
 }
+
+// kindFound is the kind of a value, where it is not null.
+func kindFound(j read.Operand) schema.Kind {
+	switch j.Lit.(type) {
+	case []any:
+		return schema.List
+	case map[string]any:
+		return schema.Map
+	}
+	return read.KindOf(j.Typ())
+}
+
+// ofSeveralTypes tells of a kind that stands for several types.
+func ofSeveralTypes(k schema.Kind) bool { return k == schema.Any || k == schema.IntOrString }

@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
@@ -145,4 +146,10 @@ func scalarString(v cel.Value, p *policy.Node, t *schema.Type) cel.Bool {
 		return patternString(v, p.Str, t)
 	}
 	return cel.False()
+}
+
+// SomeKey is: a key of the map matches.
+func SomeKey(l *read.Lowering, v read.Place, key string) cel.Bool {
+	found := l.Binders.Exists(v.Settled().Expr, "key", func(k cel.Value) cel.Bool { return native.Matches(k, key) })
+	return cel.And(v.Found(), found)
 }

@@ -22,10 +22,7 @@ func match(l *read.Lowering, v read.Place, p *policy.Node, hint string) outcome 
 	if p.Kind == policy.Map || p.Kind == policy.List {
 		return boundedOutcome(l, matchOr(l, v, p, false, hint))
 	}
-	if compare.IsRuntime(l, p) {
-		return check(compare.RuntimeScalar(l, v, p, nil))
-	}
-	return check(compare.Scalar(l, v, p, compare.NullSatisfies(l, p)))
+	return matchOr(l, v, p, compare.NullSatisfies(l, p), hint)
 }
 
 // matchOr is match with another verdict, ok, for a value that is not there:
@@ -38,7 +35,7 @@ func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint strin
 		return matchList(l, v, p, ok, hint)
 	}
 	if compare.IsRuntime(l, p) {
-		return check(compare.RuntimeScalar(l, v, p, &ok))
+		return check(compare.RuntimeScalar(l, v, p, ok))
 	}
 	return check(compare.Scalar(l, v, p, ok))
 }

@@ -70,7 +70,7 @@ func variableEntry(l *read.Lowering, v *policy.VariableEntry) read.Operand {
 		value := valueNode(l, v.Value)
 		// null is an error here even with a default
 		out = required(l, read.InEach(l, value, func(j read.Operand) read.Operand { return eval(l, path(l, *v.JMESPath), &j) }))
-		if v.Default == nil || !mayBeMissing(l, out) {
+		if v.Default == nil || out.Form == read.LitForm || read.Present(l, out).IsTrue() {
 			return whereFilledBy(l, v.Default, "default", out)
 		}
 		panic(l.Unsupported("a variable with a value, a jmesPath and a default"))
@@ -118,8 +118,4 @@ func path(l *read.Lowering, t policy.Text) *jmespath.Expr {
 		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
 	return e
-}
-
-func mayBeMissing(l *read.Lowering, j read.Operand) bool {
-	return j.Form != read.LitForm && !read.Present(l, j).IsTrue()
 }

@@ -29,8 +29,8 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 	case jmespath.Field:
 		return fieldOf(l, e, cur)
 	case jmespath.Sub:
-		if key, ok := fieldOfRequest(l, e, cur); ok {
-			return known(l, l.Read(requestField(l, key)))
+		if j, ok := fieldOfRequest(l, e, cur); ok {
+			return known(l, l.Read(j))
 		}
 		left := eval(l, e.Args[0], cur)
 		return read.InEach(l, left, func(j read.Operand) read.Operand { return sub(l, j, e.Args[1]) })
