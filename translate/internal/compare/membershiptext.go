@@ -35,7 +35,8 @@ func membershipText(l *read.Lowering, op MemberOperator, key read.Operand, text 
 	return inSet(l, op, key, oneText{one}, wordsFor(l, op, one), read.LitOf(text))
 }
 
-// oneText is a text as what a scalar key may match, which is no pattern for it.
+// oneText is a text as the value for a scalar key: key abc is in value a*, but key a* is
+// not in value abc.
 type oneText struct{ literalSet }
 
 func (s oneText) hasLiteral(v any) cel.Bool {
