@@ -39,7 +39,7 @@ func shapeOfObject(l *read.Lowering, more ...string) cel.Shape {
 // namedMeta is the metadata of an object with a name, and some more fields that it
 // always has.
 func namedMeta(l *read.Lowering, more ...string) *schema.Type {
-	t := *read.ObjectMeta(l)
+	t := *l.Opts.Schemas.ObjectMeta()
 	t.Fields = maps.Clone(t.Fields)
 	for _, name := range append(more, "name") {
 		t.Fields[name] = &schema.Field{Name: name, Type: read.StringType(), Required: true}

@@ -2,30 +2,12 @@ package compare
 
 import (
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// RelationOf is the relation that a comparator asks for.
-func RelationOf(c jmespath.Comparator) scalar.Relation {
-	switch c {
-	case jmespath.Equal:
-		return scalar.Equals
-	case jmespath.NotEqual:
-		return scalar.Differs
-	case jmespath.Less:
-		return scalar.Less
-	case jmespath.LessEqual:
-		return scalar.LessEqual
-	case jmespath.Greater:
-		return scalar.Greater
-	}
-	return scalar.GreaterEqual
-}
-
-// Compare is a comparison. Orders are null, hence false, of anything but numbers.
+// Compare is a comparison. Orders are null of anything but numbers.
 func Compare(l *read.Lowering, op scalar.Relation, a, b read.Operand) read.Operand {
 	if b.Form != read.LitForm && a.Form == read.LitForm {
 		a, b = b, a
@@ -38,14 +20,11 @@ func Compare(l *read.Lowering, op scalar.Relation, a, b read.Operand) read.Opera
 		}
 		return read.BoolOf(eq)
 	}
-	return comparison(order(l, op, a, b), cel.And(isNumber(l, a), isNumber(l, b)))
-}
-
-// comparison is the order of two values, which is null unless both are numbers.
-func comparison(order, numbers cel.Bool) read.Operand {
-	if known, ok := numbers.Const(); ok && !known {
+	order, numbers := order(l, op, a, b), cel.And(isNumber(l, a), isNumber(l, b))
+	switch {
+	case numbers.IsFalse():
 		return read.LitOf(nil)
-	} else if ok {
+	case numbers.IsTrue():
 		return read.BoolOf(order)
 	}
 	j := read.OperandAt(read.PlaceOf(order.Value, &schema.Type{Kind: schema.Bool}).From(read.FromOrdering))
@@ -53,23 +32,25 @@ func comparison(order, numbers cel.Bool) read.Operand {
 	return j
 }
 
-// IsNumber is: j is there and a number.
+// isNumber is: j is there and a number.
 func isNumber(l *read.Lowering, j read.Operand) cel.Bool {
 	return read.Holds(l, j, false, read.Pred{
-		Lit: func(v any) cel.Bool { _, ok := scalar.Float(v); return cel.Lit(ok) },
-		Value: func(x cel.Value, t *schema.Type) cel.Bool {
-			switch read.KindOf(t) {
-			case schema.Int, schema.Number:
-				return cel.True()
-			case schema.IntOrString:
-				return read.TypeIs(x, "int")
-			case schema.Any:
-				return read.IsNumber(x)
-			}
-			return cel.False()
-		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+		Lit:   func(v any) cel.Bool { _, ok := scalar.Float(v); return cel.Lit(ok) },
+		Value: numberIn,
 	})
+}
+
+// numberIn is: x, of a type, is a number.
+func numberIn(x cel.Value, t *schema.Type) cel.Bool {
+	switch read.KindOf(t) {
+	case schema.Int, schema.Number:
+		return cel.True()
+	case schema.IntOrString:
+		return read.TypeIs(x, "int")
+	case schema.Any:
+		return read.IsNumber(x)
+	}
+	return cel.False()
 }
 
 // equal is JMESPath's ==, type strict; numbers are numbers.
@@ -138,23 +119,26 @@ func others(v any) func(*schema.Type) []any {
 }
 
 func couldEqual(t *schema.Type, lit any) bool {
+	k := read.KindOf(t)
+	if k == schema.Any {
+		return true
+	}
 	switch lit := lit.(type) {
 	case nil:
-		return read.KindOf(t) == schema.Any
+		return false
 	case bool:
-		return read.KindOf(t) == schema.Bool || read.KindOf(t) == schema.Any
+		return k == schema.Bool
 	case string:
-		return read.KindOf(t) == schema.String || read.KindOf(t) == schema.Any || read.KindOf(t) == schema.IntOrString
-	case float64, int64:
-		k := read.KindOf(t)
-		if f, ok := lit.(float64); ok && f != float64(int64(f)) && (k == schema.Int || k == schema.IntOrString) {
-			return false
-		}
-		return k == schema.Int || k == schema.Number || k == schema.Any || k == schema.IntOrString
+		return k == schema.String || k == schema.IntOrString
+	case float64:
+		whole := lit == float64(int64(lit))
+		return k == schema.Number || whole && (k == schema.Int || k == schema.IntOrString)
+	case int64:
+		return k == schema.Number || k == schema.Int || k == schema.IntOrString
 	case []any:
-		return read.KindOf(t) == schema.List || read.KindOf(t) == schema.Any
+		return k == schema.List
 	}
-	return read.KindOf(t) == schema.Any || read.KindOf(t) == schema.Map || read.KindOf(t) == schema.Object
+	return isMapKind(k)
 }
 
 // equalValues compares two values that are both of the request.
@@ -206,15 +190,11 @@ func numericKind(t *schema.Type) bool {
 
 func order(l *read.Lowering, op scalar.Relation, a, b read.Operand) cel.Bool {
 	want, ok := b.Lit.(float64)
-	if b.Form != read.LitForm || !ok {
-		if b.Form == read.LitForm {
-			return cel.False()
-		}
+	switch {
+	case b.Form != read.LitForm:
 		panic(l.Unsupported("the order of two values of the request in a query"))
-	}
-	n, exact := cel.Double(want), want == float64(int64(want))
-	if exact {
-		n = cel.Int(int64(want))
+	case !ok:
+		return cel.False()
 	}
 	return read.Holds(l, a, false, read.Pred{
 		Lit: func(v any) cel.Bool {
@@ -222,16 +202,7 @@ func order(l *read.Lowering, op scalar.Relation, a, b read.Operand) cel.Bool {
 			return cel.Lit(ok && op.Holds(scalar.CompareFloats(f, want)))
 		},
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
-			switch read.KindOf(t) {
-			case schema.Int, schema.Number:
-				return x.Compare(cel.Operator(op), n)
-			case schema.IntOrString:
-				return cel.And(read.TypeIs(x, "int"), x.Compare(cel.Operator(op), n))
-			case schema.Any:
-				return cel.And(read.IsNumber(x), x.Compare(cel.Operator(op), n))
-			}
-			return cel.False()
+			return cel.And(numberIn(x, t), x.Compare(cel.Operator(op), read.NumberOf(want)))
 		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
 	})
 }

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
@@ -148,7 +149,7 @@ func literalContains(l *read.Lowering, in any, search read.Operand) read.Operand
 		return read.BoolOf(cel.Or(alts...))
 	case string:
 		if s, ok := search.Lit.(string); ok && search.Form == read.LitForm {
-			return read.LitOf(scalar.WildMatch("*"+regexp.QuoteMeta(s)+"*", in) || read.ContainsText(in, s))
+			return read.LitOf(scalar.WildMatch("*"+regexp.QuoteMeta(s)+"*", in) || strings.Contains(in, s))
 		}
 		if read.KindOf(search.Typ()) == schema.String {
 			if out, ok := partOf(l, cel.String(in), search); ok {

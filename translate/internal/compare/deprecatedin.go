@@ -20,18 +20,13 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 	case !isMembers:
 		panic(l.Refuse(diag.NoOperator, "a deprecated operator, In or NotIn, has a native form only with a list as its value"))
 	}
-	signed := func(is cel.Bool) cel.Bool {
-		if not {
-			return cel.Not(is)
-		}
-		return is
-	}
-	words := wordsFor(l, MemberOperator{Not: not}, members)
+	op := MemberOperator{Not: not}
+	words := wordsFor(l, op, members)
 	ofList := func(s read.Sequence) cel.Bool {
 		if !allStrings(members) {
 			return textsOnly(l, s, cel.False())
 		}
-		return textsOnly(l, s, signed(s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool { return exactMember(l, x, members) })))
+		return textsOnly(l, s, op.verdict(s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool { return exactMember(l, x, members) })))
 	}
 	return read.Holds(l, key, true, read.Pred{
 		Lit: func(v any) cel.Bool {
@@ -39,23 +34,23 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 			case nil, map[string]any:
 				return cel.False()
 			case []any:
-				return ofList(read.Concat(singles(v)))
+				return ofList(singles(v))
 			}
-			return signed(words.hasLiteral(v))
+			return op.verdict(words.hasLiteral(v))
 		},
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch read.KindOf(t) {
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				list, one := l.EitherWay(read.IsList(x),
+				list, one := read.EitherWay(l, read.IsList(x),
 					func() cel.Bool {
 						return ofList(read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})})
 					},
-					func() cel.Bool { return cel.And(read.IsScalar(x), signed(words.has(x, t))) })
+					func() cel.Bool { return cel.And(read.IsScalar(x), op.verdict(words.has(x, t))) })
 				return cel.Or(one, cel.And(read.IsList(x), list))
 			}
-			return signed(words.has(x, t))
+			return op.verdict(words.has(x, t))
 		},
 		Sequence: ofList,
 		Neutral:  NeutralsOf(value),
@@ -67,17 +62,8 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 func textsOnly(l *read.Lowering, s read.Sequence, b cel.Bool) cel.Bool {
 	texts := s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool {
 		return read.Holds(l, x, false, read.Pred{
-			Lit: func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
-			Value: func(e cel.Value, t *schema.Type) cel.Bool {
-				switch read.KindOf(t) {
-				case schema.String:
-					return cel.True()
-				case schema.Any, schema.IntOrString:
-					return read.IsString(e)
-				}
-				return cel.False()
-			},
-			Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+			Lit:   func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
+			Value: textIn,
 		})
 	})
 	l.Need(texts)
@@ -90,14 +76,7 @@ func exactMember(l *read.Lowering, x read.Operand, members []any) cel.Bool {
 	return read.Holds(l, x, false, read.Pred{
 		Lit: func(v any) cel.Bool { return cel.Lit(slices.Contains(words, wordText(v))) },
 		Value: func(e cel.Value, t *schema.Type) cel.Bool {
-			switch k := read.KindOf(t); {
-			case len(words) == 0 || !mayBeText(t):
-				return cel.False()
-			case k == schema.String:
-				return native.OneOfWords(e, words)
-			}
-			return cel.And(read.IsString(e), native.OneOfWords(e, words))
+			return cel.And(cel.Lit(len(words) > 0), textIn(e, t), native.OneOfWords(e, words))
 		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
 	})
 }

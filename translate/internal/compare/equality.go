@@ -35,7 +35,7 @@ func equalsLiteral(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.
 		b, ok := want.(bool)
 		return cel.And(cel.Lit(ok), isBool(x, t, b))
 	case schema.Int, schema.Number:
-		f, ok := scalar.EqualNumber(want)
+		f, ok := scalar.Number(want)
 		if !ok || read.KindOf(t) == schema.Int && f != float64(int64(f)) {
 			return cel.False()
 		}
@@ -79,7 +79,7 @@ func perType(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.Bool {
 		if read.ReadsOf(w, t) != scalar.AsText || scalar.IsWild(w) {
 			text = cel.And(read.IsString(x), text)
 		}
-		if f, ok := scalar.EqualNumber(want); ok {
+		if f, ok := scalar.Number(want); ok {
 			return cel.Or(text, equalsNumber(x, f))
 		}
 		return text
@@ -93,12 +93,7 @@ func perType(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.Bool {
 	return x.Eq(tree)
 }
 
-func equalsNumber(x cel.Value, f float64) cel.Bool {
-	if f == float64(int64(f)) {
-		return x.Eq(cel.Int(int64(f)))
-	}
-	return x.Eq(cel.Double(f))
-}
+func equalsNumber(x cel.Value, f float64) cel.Bool { return x.Eq(read.NumberOf(f)) }
 
 // equalsText is Equals of a text: the value is read as the literal asks, or is a wildcard.
 func equalsText(x cel.Value, t *schema.Type, want string) cel.Bool {
@@ -126,7 +121,7 @@ func equalsAsData(v, want any) bool {
 func equalsVariable(l *read.Lowering, key, value read.Operand) cel.Bool {
 	switch {
 	case key.Form == read.ChoiceForm:
-		then, els := l.EitherWay(key.C,
+		then, els := read.EitherWay(l, key.C,
 			func() cel.Bool { return equalsVariable(l, *key.Then, value) },
 			func() cel.Bool { return equalsVariable(l, *key.Els, value) })
 		if then.IsFalse() && els.IsFalse() { // whoever asks for that reads the key and the value
@@ -175,7 +170,6 @@ func equalsConfigured(l *read.Lowering, key, value read.Operand) cel.Bool {
 			}
 			panic(notText(l))
 		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
 	}))
 }
 
@@ -243,7 +237,6 @@ func literalEquals(l *read.Lowering, lit any, value read.Operand) cel.Bool {
 			w, _ := read.LiteralTree(l, lit)
 			return x.Eq(w)
 		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
 	})
 }
 
@@ -292,3 +285,17 @@ func isBool(x cel.Value, t *schema.Type, b bool) cel.Bool {
 	}
 	return cel.Not(read.IsTrue(x, t))
 }
+
+// kindFound is the kind of a value, where it is not null.
+func kindFound(j read.Operand) schema.Kind {
+	switch j.Lit.(type) {
+	case []any:
+		return schema.List
+	case map[string]any:
+		return schema.Map
+	}
+	return read.KindOf(j.Typ())
+}
+
+// ofSeveralTypes tells of a kind that stands for several types.
+func ofSeveralTypes(k schema.Kind) bool { return k == schema.Any || k == schema.IntOrString }

@@ -50,14 +50,14 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	case schema.Number:
 		return IntIn(x, s.texts())
 	case schema.IntOrString:
-		return byType(x, typed{"int", IntIn(x, s.texts())}, typed{"string", native.OneOfTexts(x, s.texts())})
+		return byType(x, IntIn(x, s.texts()), native.OneOfTexts(x, s.texts()))
 	case schema.List, schema.Map, schema.Object: // what Kyverno prints of these has two characters at least
 		return cel.Lit(slices.ContainsFunc(s.texts(), scalar.IsAnything))
 	case schema.Any:
 		if slices.ContainsFunc(s.texts(), scalar.IsAnything) {
 			return cel.And(cel.Not(read.IsNull(x)), cel.Or(cel.Not(read.IsString(x)), native.OneOfTexts(x, s.texts())))
 		}
-		if !scalar.AnyIsWild(s.texts()) {
+		if !slices.ContainsFunc(s.texts(), scalar.IsWild) {
 			return anyIn(x, s.texts())
 		}
 		return cel.Or(
@@ -70,12 +70,7 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 
 func (s literalSet) hasLiteral(v any) cel.Bool {
 	text := scalar.Text(v)
-	for _, t := range s.texts() {
-		if scalar.WildMatch(t, text) || scalar.WildMatch(text, t) {
-			return cel.True()
-		}
-	}
-	return cel.False()
+	return cel.Lit(slices.ContainsFunc(s.texts(), func(t string) bool { return scalar.WildMatch(t, text) || scalar.WildMatch(text, t) }))
 }
 
 // isFraction tells of the text of a number that is no integer.
@@ -109,11 +104,8 @@ func IntIn(x cel.Value, texts []string) cel.Bool {
 // anyIn is membership of a value of unknown type in words: as a text, a number or
 // a boolean that reads like one of them.
 func anyIn(x cel.Value, texts []string) cel.Bool {
-	alts := []cel.Bool{}
-	if len(texts) > 0 {
-		alts = append(alts, native.OneOfWords(x, texts))
-	}
-	return cel.Or(append(alts, IntIn(x, texts), boolAny(x, scalar.AnyWild(texts, "true"), scalar.AnyWild(texts, "false")))...)
+	words := cel.And(cel.Lit(len(texts) > 0), native.OneOfWords(x, texts))
+	return cel.Or(words, IntIn(x, texts), boolAny(x, scalar.AnyWild(texts, "true"), scalar.AnyWild(texts, "false")))
 }
 
 // sequenceSet is a list of the request as the right side of an operator.
@@ -125,7 +117,7 @@ type sequenceSet struct {
 
 func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	sameTexts := read.KindOf(t) == read.KindOf(s.s.Elem()) && read.KindOf(t) == schema.String
-	if !mutual(s.l, s.op) && sameTexts && read.OriginOf(s.s) == read.FromRequest && !hasLiterals(s.l, s.s) {
+	if !mutual(s.l, s.op) && sameTexts && s.s.Origin() == read.FromRequest && !hasLiterals(s.l, s.s) {
 		if list, ok := s.s.List(s.l, false); ok {
 			return x.In(list)
 		}
@@ -138,7 +130,7 @@ func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 func (s sequenceSet) is(x cel.Value, t *schema.Type, y read.Operand) cel.Bool {
 	switch {
 	case y.Form == read.ChoiceForm:
-		then, els := s.l.EitherWay(y.C,
+		then, els := read.EitherWay(s.l, y.C,
 			func() cel.Bool { return s.is(x, t, *y.Then) },
 			func() cel.Bool { return s.is(x, t, *y.Els) })
 		return cel.CondBool(y.C, then, els)
@@ -220,31 +212,30 @@ type valueSet struct {
 	op   MemberOperator
 }
 
-func (s valueSet) of(item read.Operand) set {
-	if item.Form == read.LitForm {
-		return wordsFor(s.l, s.op, literalSet{item.Lit})
+// some is: is of some item of the list, each as a set.
+func (s valueSet) some(is func(set) cel.Bool) cel.Bool {
+	var alts []cel.Bool
+	for _, item := range s.list.Multi {
+		if item.Form == read.LitForm {
+			alts = append(alts, is(wordsFor(s.l, s.op, literalSet{item.Lit})))
+		} else {
+			alts = append(alts, is(sequenceSet{s.l, read.Single{J: item}, s.op}))
+		}
 	}
-	return sequenceSet{s.l, read.Single{J: item}, s.op}
+	return cel.Or(alts...)
 }
 
 func (s valueSet) has(x cel.Value, t *schema.Type) cel.Bool {
-	var alts []cel.Bool
-	for _, item := range s.list.Multi {
-		alts = append(alts, s.of(item).has(x, t))
-	}
-	return cel.Or(alts...)
+	return s.some(func(one set) cel.Bool { return one.has(x, t) })
 }
 
 func (s valueSet) hasLiteral(v any) cel.Bool {
-	var alts []cel.Bool
-	for _, item := range s.list.Multi {
-		alts = append(alts, s.of(item).hasLiteral(v))
-	}
-	return cel.Or(alts...)
+	return s.some(func(one set) cel.Bool { return one.hasLiteral(v) })
 }
 
-func singles(vs []any) []read.Sequence {
-	out := make([]read.Sequence, len(vs))
+// singles are the literals of a list.
+func singles(vs []any) read.Sequence {
+	out := make(read.Concat, len(vs))
 	for i, v := range vs {
 		out[i] = read.Single{J: read.LitOf(v)}
 	}
@@ -265,9 +256,4 @@ func (op MemberOperator) verdict(in cel.Bool) cel.Bool {
 		return cel.Not(in)
 	}
 	return in
-}
-
-// ofList is the operator of a list key, where in tells what is in the value.
-func (op MemberOperator) ofList(l *read.Lowering, s read.Sequence, in func(read.Operand) cel.Bool) cel.Bool {
-	return s.Quantify(l, op.Over, false, func(x read.Operand) cel.Bool { return op.verdict(in(x)) })
 }

@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -34,12 +32,15 @@ func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) ce
 		if !ok {
 			panic(l.Unsupported("a membership in what is neither a list nor a text"))
 		}
-		return inSet(l, op, key, wordsFor(l, op, list), value)
+		words := wordsFor(l, op, list)
+		return inSet(l, op, key, words, words, value)
 	case value.Form == read.MultiForm:
-		return inSet(l, op, key, valueSet{l, value, op}, value)
+		values := valueSet{l, value, op}
+		return inSet(l, op, key, values, values, value)
 	case value.Form == read.SequenceForm || read.KindOf(value.Typ()) == schema.List:
 		list := asList(value).S
-		return cel.And(thereFor(op, list), inSet(l, op, key, sequenceSet{l, list, op}, value))
+		elements := sequenceSet{l, list, op}
+		return cel.And(thereFor(op, list), inSet(l, op, key, elements, elements, value))
 	}
 	if k, ok := key.Lit.(string); ok && key.Form == read.LitForm && read.KindOf(value.Typ()) == schema.String {
 		return inRequestText(l, op, k, value)
@@ -65,15 +66,15 @@ func asList(key read.Operand) read.Operand {
 }
 
 // inSet applies an operator to a key. Scalar keys see no difference between Any
-// and All.
-func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s set, value read.Operand) cel.Bool {
+// and All. What the value is to them may be another set than what it is to lists.
+func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set, value read.Operand) cel.Bool {
 	return read.Holds(l, key, true, read.Pred{
 		Lit: func(v any) cel.Bool {
 			switch v := v.(type) {
 			case nil, map[string]any:
 				return cel.False()
 			case []any:
-				return literalMembers(op, v, s)
+				return members(l, op, singles(v), ofList)
 			}
 			return op.verdict(s.hasLiteral(v))
 		},
@@ -83,11 +84,11 @@ func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s set, value r
 				return cel.False()
 			case schema.Any:
 				one := cel.And(read.IsScalar(x), op.verdict(s.has(x, t)))
-				return cel.Or(one, cel.And(read.IsList(x), members(l, op, read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})}, s)))
+				return cel.Or(one, cel.And(read.IsList(x), members(l, op, read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})}, ofList)))
 			}
 			return op.verdict(s.has(x, t))
 		},
-		Sequence: func(st read.Sequence) cel.Bool { return members(l, op, st, s) },
+		Sequence: func(st read.Sequence) cel.Bool { return members(l, op, st, ofList) },
 		Neutral:  NeutralsOf(value),
 	})
 }
@@ -114,7 +115,7 @@ func members(l *read.Lowering, op MemberOperator, st read.Sequence, s set) cel.B
 			Sequence: func(read.Sequence) cel.Bool { panic(l.Unsupported("a list of lists as a condition's key")) },
 		})
 	}
-	return op.ofList(l, st, in)
+	return st.Quantify(l, op.Over, false, func(x read.Operand) cel.Bool { return op.verdict(in(x)) })
 }
 
 // hasNull is: null, as an element of a list key, is a member. It is a word to
@@ -124,31 +125,15 @@ func hasNull(s set) cel.Bool {
 	case policyWords:
 		return s.hasLiteral(nullWord)
 	case valueSet:
-		return cel.Lit(slices.ContainsFunc(s.list.Multi, func(item read.Operand) bool { return hasNull(s.of(item)).IsTrue() }))
+		return s.some(hasNull)
 	}
 	return cel.False()
-}
-
-func literalMembers(op MemberOperator, keys []any, s set) cel.Bool {
-	var each []cel.Bool
-	for _, k := range keys {
-		in := hasNull(s)
-		if k != nil {
-			in = s.hasLiteral(k)
-		}
-		each = append(each, op.verdict(in))
-	}
-	if op.Over == cel.ForSome {
-		return cel.Or(each...)
-	}
-	return cel.And(each...)
 }
 
 // never is false, and an error where the key is one.
 func never(l *read.Lowering, key read.Operand) cel.Bool {
 	return read.Holds(l, key, true, read.Pred{
-		Lit:      func(any) cel.Bool { return cel.False() },
-		Value:    func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
+		Lit:   func(any) cel.Bool { return cel.False() },
+		Value: func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
 	})
 }

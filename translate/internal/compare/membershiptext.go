@@ -18,8 +18,7 @@ func inRequestText(l *read.Lowering, op MemberOperator, k string, value read.Ope
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			return op.verdict(wordsFor(l, op, literalSet{k}).has(x, t))
 		},
-		Sequence: func(read.Sequence) cel.Bool { return cel.False() },
-		Neutral:  NeutralsOf(read.LitOf(k)),
+		Neutral: NeutralsOf(read.LitOf(k)),
 	})
 }
 
@@ -33,30 +32,15 @@ func membershipText(l *read.Lowering, op MemberOperator, key read.Operand, text 
 		return inRange(l, op, key, text)
 	}
 	one := literalSet{text}
-	words := wordsFor(l, op, one)
-	return read.Holds(l, key, true, read.Pred{
-		Lit: func(v any) cel.Bool {
-			switch v := v.(type) {
-			case nil, map[string]any:
-				return cel.False()
-			case []any:
-				return literalMembers(op, v, words)
-			}
-			return op.verdict(cel.Lit(scalar.WildMatch(text, scalar.Text(v))))
-		},
-		Value: func(x cel.Value, t *schema.Type) cel.Bool {
-			switch read.KindOf(t) {
-			case schema.Object, schema.Map:
-				return cel.False()
-			case schema.Any:
-				elems := read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})}
-				return cel.Or(cel.And(read.IsScalar(x), op.verdict(one.has(x, t))), cel.And(read.IsList(x), members(l, op, elems, words)))
-			}
-			return op.verdict(one.has(x, t))
-		},
-		Sequence: func(s read.Sequence) cel.Bool { return members(l, op, s, words) },
-		Neutral:  NeutralsOf(read.LitOf(text)),
-	})
+	return inSet(l, op, key, oneText{one}, wordsFor(l, op, one), read.LitOf(text))
+}
+
+// oneText is a text as the value for a scalar key: key abc is in value a*, but key a* is
+// not in value abc.
+type oneText struct{ literalSet }
+
+func (s oneText) hasLiteral(v any) cel.Bool {
+	return cel.Lit(scalar.AnyWild(s.texts(), scalar.Text(v)))
 }
 
 // inRange is a range as the value, for numbers and quantities: of a list of texts, one that

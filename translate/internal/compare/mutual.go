@@ -18,14 +18,13 @@ func mutual(l *read.Lowering, op MemberOperator) bool { return op.Not == l.Excep
 
 // wordsFor is words of the policy as the right side of an operator.
 func wordsFor(l *read.Lowering, op MemberOperator, words literalSet) set {
-	return policyWords{literalSet: words, l: l, mutual: mutual(l, op)}
+	return policyWords{words, mutual(l, op)}
 }
 
 // policyWords are words of the policy, of which texts may be patterns, and where it is
 // mutual the text * of the request is one too.
 type policyWords struct {
 	literalSet
-	l      *read.Lowering
 	mutual bool
 }
 
@@ -33,7 +32,7 @@ func (s policyWords) has(x cel.Value, t *schema.Type) cel.Bool {
 	if len(s.texts()) == 0 || !s.mutual || read.IsPlain(t) || read.IsQuantityType(t) || !mayBeText(t) {
 		return s.literalSet.has(x, t)
 	}
-	if read.KindOf(t) == schema.String && !scalar.AnyIsWild(s.texts()) {
+	if read.KindOf(t) == schema.String && !slices.ContainsFunc(s.texts(), scalar.IsWild) {
 		return native.OneOfWords(x, append(slices.Clone(s.texts()), scalar.Anything))
 	}
 	return cel.Or(s.literalSet.has(x, t), x.Eq(cel.String(scalar.Anything)))

@@ -24,17 +24,16 @@ func IsRuntime(l *read.Lowering, p *policy.Node) bool {
 	return ok
 }
 
-// RuntimeScalar is: the value satisfies the text that the leaf stands for. Missing is what
-// counts where there is none; nothing satisfies a text where it is nil.
-func RuntimeScalar(l *read.Lowering, v read.Place, p *policy.Node, missing *bool) cel.Bool {
-	there := cel.Lit(missing != nil && *missing)
+// RuntimeScalar is: the value satisfies the text that the leaf stands for, with the given
+// verdict where it is missing.
+func RuntimeScalar(l *read.Lowering, v read.Place, p *policy.Node, missing bool) cel.Bool {
 	switch {
 	case v.Never:
-		return there
+		return cel.Lit(missing)
 	case v.Certain():
 		return runtimeValue(l, v, p)
 	}
-	return whereFound(v.Found(), runtimeValue(l, v, p), there)
+	return whereFound(v.Found(), runtimeValue(l, v, p), cel.Lit(missing))
 }
 
 // runtimeValue is: a value that is there satisfies the text. Of a list, every element must.
@@ -66,9 +65,10 @@ func RuntimeElement(l *read.Lowering, x read.Place, p *policy.Node) cel.Bool {
 
 // whereFound is b where c holds, which is no error, and otherwise where it does not.
 func whereFound(c, b, otherwise cel.Bool) cel.Bool {
-	if known, ok := otherwise.Const(); ok && known {
+	switch {
+	case otherwise.IsTrue():
 		return cel.Implies(c, b)
-	} else if ok {
+	case otherwise.IsFalse():
 		return cel.And(c, b)
 	}
 	return cel.CondBool(c, b, otherwise)

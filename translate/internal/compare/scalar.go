@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
@@ -60,11 +61,9 @@ func ScalarOne(l *read.Lowering, v read.Place, p *policy.Node, lists bool) cel.B
 		each := l.Binders.All(v.Expr, "item", func(e cel.Value) cel.Bool { return scalarAny(l, e, p) })
 		return cel.Or(one, cel.And(read.IsList(v.Expr), each))
 	case schema.IntOrString:
-		return byType(v.Expr,
-			typed{"int", scalarInt(v.Expr, p)},
-			typed{"string", scalarString(v.Expr, p, v.Typ)})
+		return byType(v.Expr, scalarInt(v.Expr, p), scalarString(v.Expr, p, v.Typ))
 	case schema.Bool:
-		return scalarBool(v.Expr, p)
+		return boolCases(v.Expr, literalSatisfies(true, p), literalSatisfies(false, p))
 	case schema.Int:
 		return scalarInt(v.Expr, p)
 	case schema.Number:
@@ -73,20 +72,9 @@ func ScalarOne(l *read.Lowering, v read.Place, p *policy.Node, lists bool) cel.B
 	return scalarString(v.Expr, p, v.Typ)
 }
 
-// typed is a verdict for values of one CEL type.
-type typed struct {
-	name string
-	pred cel.Bool
-}
-
-// byType is the verdict of the type that v has at run time, and false for every
-// other type.
-func byType(v cel.Value, cases ...typed) cel.Bool {
-	var conds []cel.Bool
-	for _, c := range cases {
-		conds = append(conds, cel.And(read.TypeIs(v, c.name), c.pred))
-	}
-	return cel.Or(conds...)
+// byType is the verdict of the type that v, an int-or-string, has at run time.
+func byType(v cel.Value, ofInt, ofText cel.Bool) cel.Bool {
+	return cel.Or(cel.And(read.TypeIs(v, "int"), ofInt), cel.And(read.IsString(v), ofText))
 }
 
 // scalarAny dispatches over the types at run time.
@@ -106,10 +94,6 @@ func scalarAny(l *read.Lowering, v cel.Value, p *policy.Node) cel.Bool {
 	return patternAny(l, v, p.Str)
 }
 
-func scalarBool(v cel.Value, p *policy.Node) cel.Bool {
-	return boolCases(v, literalSatisfies(true, p), literalSatisfies(false, p))
-}
-
 // boolCases is a predicate over a boolean, given its verdict for true and false.
 func boolCases(v cel.Value, t, f bool) cel.Bool {
 	switch {
@@ -127,13 +111,9 @@ func scalarInt(v cel.Value, p *policy.Node) cel.Bool {
 	switch p.Kind {
 	case policy.Null:
 		return v.Eq(cel.Int(0))
-	case policy.Int:
-		return v.Eq(cel.Int(p.Int))
-	case policy.Float:
-		if whole, ok := wholeNumber(p); ok {
-			return v.Eq(cel.Int(whole))
-		}
-		return cel.False()
+	case policy.Int, policy.Float:
+		whole, ok := wholeNumber(p)
+		return cel.And(cel.Lit(ok), v.Eq(cel.Int(whole)))
 	case policy.String:
 		return patternInt(v, p.Str)
 	}
@@ -166,4 +146,10 @@ func scalarString(v cel.Value, p *policy.Node, t *schema.Type) cel.Bool {
 		return patternString(v, p.Str, t)
 	}
 	return cel.False()
+}
+
+// SomeKey is: a key of the map matches.
+func SomeKey(l *read.Lowering, v read.Place, key string) cel.Bool {
+	found := l.Binders.Exists(v.Settled().Expr, "key", func(k cel.Value) cel.Bool { return native.Matches(k, key) })
+	return cel.And(v.Found(), found)
 }

@@ -92,7 +92,7 @@ func compareCondition(l *read.Lowering, op operator, written string, key, value 
 		return l.Failing(value)
 	}
 	if value.Form == read.ChoiceForm {
-		then, els := l.EitherWay(value.C,
+		then, els := read.EitherWay(l, value.C,
 			func() cel.Bool { return compareCondition(l, op, written, key, *value.Then) },
 			func() cel.Bool { return compareCondition(l, op, written, key, *value.Els) })
 		return cel.CondBool(value.C, then, els)

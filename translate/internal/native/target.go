@@ -45,9 +45,9 @@ func (t Target) PossibleOperations() []Operation {
 		return []Operation{Create, Update, Delete}
 	case t.Subresource == "ephemeralcontainers": // never created, but one rule with the pods reads better
 		return []Operation{Create, Update}
-	case t.Subresource == "status", t.Subresource == "scale", t.Subresource == "resize", t.Subresource == "approval", t.Subresource == "finalize":
+	case slices.Contains([]string{"status", "scale", "resize", "approval", "finalize"}, t.Subresource):
 		return []Operation{Update}
-	case t.Subresource == "binding" || t.Subresource == "eviction" || t.Subresource == "token":
+	case slices.Contains([]string{"binding", "eviction", "token"}, t.Subresource):
 		return []Operation{Create}
 	case t.connects():
 		return []Operation{Connect}

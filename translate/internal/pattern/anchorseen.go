@@ -53,13 +53,7 @@ func (s sightings) add(more sightings, where cel.Bool) {
 // HasExistence tells of an existence anchor. In a foreach, what comes to the ledger of what they
 // look for excuses no update.
 func HasExistence(p *policy.Node) bool {
-	if p == nil {
-		return false
-	}
-	return slices.ContainsFunc(p.Items, HasExistence) || slices.ContainsFunc(p.Fields, func(f policy.Field) bool {
-		kind, _ := anchor.Split(f.Key)
-		return kind == anchor.Existence || HasExistence(f.Value)
-	})
+	return p != nil && someAnchor(p, func(kind anchor.Kind) bool { return kind == anchor.Existence })
 }
 
 // NoError is: no key makes an error of a violation. It is asked where the pattern is
@@ -76,7 +70,8 @@ func noErrorOf(l *read.Lowering, v read.Place, p *policy.Node) cel.Bool {
 	}
 	p = substituted(l, p)
 	seen := anchorsSeen(l, v, p)
-	if !seen.IsTrue() && hasNegations(p) { // the violation of a negation is no error whatever is missing
+	hasNegations := someAnchor(p, func(kind anchor.Kind) bool { return kind == anchor.Negation })
+	if !seen.IsTrue() && hasNegations { // the violation of a negation is no error whatever is missing
 		l.SetPos(p.Pos)
 		panic(l.Unsupported("a negation beside conditions, in a rule that excuses existing violations,"))
 	}
@@ -102,26 +97,15 @@ func sightingsOf(l *read.Lowering, v read.Place, p *policy.Node) sightings {
 		out.add(keySightings(l, v.Settled().AsMap(), p), cel.And(v.Found(), read.IsMap(v.Expr)))
 	case p.Kind == policy.Map && (v.Kind() == schema.Object || v.Kind() == schema.Map):
 		out.add(keySightings(l, v.Settled(), p), v.Found())
-	case p.Kind == policy.List:
-		if list, is, ok := listAt(v); ok {
-			out.add(listSightings(l, list, p), is)
-		}
+	case p.Kind != policy.List || p.Items[0].Kind != policy.Map: // of which the first element says how
+	case v.Dynamic():
+		list := v.Settled()
+		list.Typ = &schema.Type{Kind: schema.List, Elem: read.AnyType()}
+		out.add(elementSightings(l, list, p.Items[0]), cel.And(v.Found(), read.IsList(v.Expr)))
+	case v.Kind() == schema.List:
+		out.add(elementSightings(l, v.Settled(), p.Items[0]), v.Found())
 	}
 	return out
-}
-
-// listAt is the list at a place that may be missing, and whether it is there; false
-// where there never is one.
-func listAt(v read.Place) (list read.Place, is cel.Bool, ok bool) {
-	switch {
-	case v.Never:
-		return list, is, false
-	case v.Dynamic():
-		list = v.Settled()
-		list.Typ = &schema.Type{Kind: schema.List, Elem: read.AnyType()}
-		return list, cel.And(v.Found(), read.IsList(v.Expr)), true
-	}
-	return v.Settled(), v.Found(), v.Kind() == schema.List
 }
 
 // keySightings are those of the keys of a map and of what is below them. The ledger
@@ -169,14 +153,6 @@ func sightingsBelow(l *read.Lowering, v read.Place, f policy.Field) sightings {
 	return sightingsOf(l, v.Matched(key), f.Value)
 }
 
-// listSightings are those of a list pattern, of which the first element says how.
-func listSightings(l *read.Lowering, list read.Place, p *policy.Node) sightings {
-	if p.Items[0].Kind != policy.Map {
-		return nil
-	}
-	return elementSightings(l, list, p.Items[0])
-}
-
 // elementSightings are those of elements that a map is held against, up to the first that
 // fails.
 func elementSightings(l *read.Lowering, list read.Place, p *policy.Node) sightings {
@@ -222,14 +198,4 @@ func met(list, x cel.Value, cond, last cel.Bool) cel.Bool {
 	}
 	either := cel.Or(last, cond).Simplify()
 	return list.Macro(cel.MacroMap, x, either.Value, cond.Value).OptIndex(cel.Int(0)).OrValue(cel.False().Value).AsBool()
-}
-
-// hasNegations tells whether a pattern has a negation anchor.
-func hasNegations(p *policy.Node) bool {
-	for _, f := range p.Fields {
-		if kind, _ := anchor.Split(f.Key); kind == anchor.Negation || hasNegations(f.Value) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.Items, hasNegations)
 }

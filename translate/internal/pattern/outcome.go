@@ -1,6 +1,8 @@
 package pattern
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -63,21 +65,7 @@ func (o outcome) admitted() cel.Bool {
 
 // skips tells whether any step can skip.
 func (o outcome) skips() bool {
-	for _, s := range o {
-		if s.filter {
-			return true
-		}
-	}
-	return false
-}
-
-func (o outcome) skipsDirectly() bool {
-	for _, s := range o {
-		if s.filter && s.direct {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o, func(s step) bool { return s.filter })
 }
 
 // when makes each step count only where c holds.

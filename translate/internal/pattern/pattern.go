@@ -22,10 +22,7 @@ func match(l *read.Lowering, v read.Place, p *policy.Node, hint string) outcome 
 	if p.Kind == policy.Map || p.Kind == policy.List {
 		return boundedOutcome(l, matchOr(l, v, p, false, hint))
 	}
-	if compare.IsRuntime(l, p) {
-		return check(compare.RuntimeScalar(l, v, p, nil))
-	}
-	return check(compare.Scalar(l, v, p, compare.NullSatisfies(l, p)))
+	return matchOr(l, v, p, compare.NullSatisfies(l, p), hint)
 }
 
 // matchOr is match with another verdict, ok, for a value that is not there:
@@ -38,7 +35,7 @@ func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint strin
 		return matchList(l, v, p, ok, hint)
 	}
 	if compare.IsRuntime(l, p) {
-		return check(compare.RuntimeScalar(l, v, p, &ok))
+		return check(compare.RuntimeScalar(l, v, p, ok))
 	}
 	return check(compare.Scalar(l, v, p, ok))
 }
@@ -55,10 +52,7 @@ func matchMap(l *read.Lowering, v read.Place, p *policy.Node, ok bool) outcome {
 		if v.Certain() || chains(l, v, p, ok) {
 			return keys(l, v, p)
 		}
-		if ok {
-			return keys(l, v.Settled(), p).when(v.Found())
-		}
-		return append(check(v.Found()), keys(l, v.Settled(), p)...)
+		return behind(v, keys(l, v.Settled(), p), ok)
 	case schema.Any:
 		o := append(check(read.IsMap(v.Expr)), keys(l, v.Settled().AsMap(), p)...)
 		return behind(v, o, ok)
@@ -166,18 +160,17 @@ func phases(p *policy.Node) (first, second []policy.Field) {
 	return first, append(second, back...)
 }
 
-func hasAnchors(n *policy.Node) bool {
-	for _, item := range n.Items {
-		if hasAnchors(item) {
-			return true
-		}
-	}
-	for _, f := range n.Fields {
-		if kind, _ := anchor.Split(f.Key); kind != anchor.Plain || hasAnchors(f.Value) {
-			return true
-		}
-	}
-	return false
+func hasAnchors(p *policy.Node) bool {
+	return someAnchor(p, func(kind anchor.Kind) bool { return kind != anchor.Plain })
+}
+
+// someAnchor tells whether some key of a pattern has an anchor that is asked for.
+func someAnchor(p *policy.Node, is func(anchor.Kind) bool) bool {
+	below := func(n *policy.Node) bool { return someAnchor(n, is) }
+	return slices.ContainsFunc(p.Items, below) || slices.ContainsFunc(p.Fields, func(f policy.Field) bool {
+		kind, _ := anchor.Split(f.Key)
+		return is(kind) || below(f.Value)
+	})
 }
 
 // anchors is phase one. Conditional anchors sort first, and a mismatch of one
@@ -207,7 +200,7 @@ func anchors(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
 				continue
 			}
 			out = append(out, check(o.admitted())...)
-			if o.skipsDirectly() {
+			if slices.ContainsFunc(o, func(s step) bool { return s.direct }) {
 				l.SetPos(f.Pos)
 				panic(l.Unsupported("a global anchor right below an equality anchor"))
 			}
@@ -226,10 +219,8 @@ func plainKeys(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
 	for _, f := range fields {
 		kind, key := anchor.Split(f.Key)
 		switch {
-		case kind == anchor.Global && scalar.IsWild(key) && v.Part == read.InLabels:
-			out = append(out, filter(cel.Implies(compare.SomeKey(l, v, key), wildKey(l, v, key, f.Value)), true)...)
 		case kind == anchor.Global:
-			out = append(out, filter(global(l, v, key, f.Value), true)...)
+			out = append(out, filter(equality(l, v, key, f.Value).ok(), true)...)
 		case scalar.IsWild(key) && v.Part == read.InLabels:
 			some := wildKey(l, v, key, f.Value)
 			if compare.NullSatisfies(l, f.Value) { // as any key that is missing
@@ -245,11 +236,6 @@ func plainKeys(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
 	return out
 }
 
-// global is: the key is missing or its value satisfies p.
-func global(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
-	return matchOr(l, v.Matched(key), p, true, key).ok()
-}
-
 func nonNull(v read.Place) cel.Bool {
 	if v.Dynamic() {
 		return cel.And(v.Found(), cel.Not(read.IsNull(v.Expr)))
@@ -262,8 +248,7 @@ func Conditional(l *read.Lowering, v read.Place, key string, p *policy.Node) cel
 	if scalar.IsWild(key) && v.Part == read.InLabels {
 		return wildKey(l, v, key, p)
 	}
-	child := v.Matched(key)
-	return matchOr(l, child, p, false, key).ok()
+	return matchOr(l, v.Matched(key), p, false, key).ok()
 }
 
 // equality is: the key is missing or its value satisfies p.
@@ -271,8 +256,7 @@ func equality(l *read.Lowering, v read.Place, key string, p *policy.Node) outcom
 	if scalar.IsWild(key) && v.Part == read.InLabels {
 		return check(cel.Implies(compare.SomeKey(l, v, key), wildKey(l, v, key, p)))
 	}
-	child := v.Matched(key)
-	return matchOr(l, child, p, true, key)
+	return matchOr(l, v.Matched(key), p, true, key)
 }
 
 // negation is: the key is missing.
@@ -314,10 +298,7 @@ func matchList(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint str
 	if v.Never {
 		return check(cel.Lit(ok))
 	}
-	if v.Kind() != schema.List && !v.Dynamic() {
-		return behind(v, check(cel.False()), ok)
-	}
-	if len(p.Items) == 0 {
+	if v.Kind() != schema.List && !v.Dynamic() || len(p.Items) == 0 {
 		return behind(v, check(cel.False()), ok)
 	}
 	if v.Dynamic() {

@@ -16,16 +16,16 @@ import (
 
 // dereferenced is a pattern with its $(...) replaced by what they point at: other
 // leaves of the pattern, never of the object. It is false where one points at
-// nothing, or at what is no text; Kyverno errs on every object then.
+// nothing, or at what is no text.
 func dereferenced(l *read.Lowering, root *policy.Node) (*policy.Node, bool) {
 	d := dereferencer{l: l, root: root, ok: true}
 	out := d.node(root, "/")
 	return out, d.ok
 }
 
-// alwaysErrs is what Kyverno errs on for every object.
-func alwaysErrs(l *read.Lowering, what string) native.Truth {
-	return l.Effect(func() cel.Bool { return l.Failing(read.TypeError(what)) })
+// badReference is what a pattern is that is not dereferenced: Kyverno errs on every object.
+func badReference(l *read.Lowering) native.Truth {
+	return l.Effect(func() cel.Bool { return l.Failing(read.TypeError("reference")) })
 }
 
 type dereferencer struct {
@@ -36,23 +36,14 @@ type dereferencer struct {
 
 // node is n at the place at, which is written with the anchors of its keys.
 func (d *dereferencer) node(n *policy.Node, at string) *policy.Node {
-	out := *n
-	switch n.Kind {
-	case policy.String:
+	out := rebuilt(n, func(i int, item *policy.Node) *policy.Node { return d.node(item, path.Join(at, strconv.Itoa(i))) }, func(f policy.Field) policy.Field {
+		f.Value = d.node(f.Value, path.Join(at, f.Key))
+		return f
+	})
+	if n.Kind == policy.String {
 		out.Str = d.text(n, at)
-	case policy.List:
-		out.Items = make([]*policy.Node, len(n.Items))
-		for i, item := range n.Items {
-			out.Items[i] = d.node(item, path.Join(at, strconv.Itoa(i)))
-		}
-	case policy.Map:
-		out.Fields = make([]policy.Field, len(n.Fields))
-		for i, f := range n.Fields {
-			f.Value = d.node(f.Value, path.Join(at, f.Key))
-			out.Fields[i] = f
-		}
 	}
-	return &out
+	return out
 }
 
 func (d *dereferencer) text(n *policy.Node, at string) string {

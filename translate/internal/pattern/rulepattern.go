@@ -23,7 +23,7 @@ func Holds(l *read.Lowering, p *policy.Node) native.Truth {
 	noteIgnoredAnchors(l, p)
 	read.RefuseMetadata(l, p)
 	if p, ok = dereferenced(l, p); !ok {
-		return alwaysErrs(l, "reference")
+		return badReference(l)
 	}
 	return l.Effect(func() cel.Bool { return match(l, v, substituted(l, p), "").admitted() })
 }
@@ -33,7 +33,7 @@ func Holds(l *read.Lowering, p *policy.Node) native.Truth {
 func filledIn(l *read.Lowering, p *policy.Node) native.Truth {
 	p, ok := dereferenced(l, p)
 	if !ok {
-		return alwaysErrs(l, "reference")
+		return badReference(l)
 	}
 	return l.Effect(func() cel.Bool { substituted(l, p); return cel.True() })
 }
@@ -49,12 +49,7 @@ func noteIgnoredAnchors(l *read.Lowering, p *policy.Node) {
 
 // tracksAnchors tells whether a pattern has a conditional or existence anchor.
 func tracksAnchors(p *policy.Node) bool {
-	for _, f := range p.Fields {
-		if kind, _ := anchor.Split(f.Key); kind == anchor.Conditional || kind == anchor.Existence || tracksAnchors(f.Value) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(p.Items, tracksAnchors)
+	return someAnchor(p, func(kind anchor.Kind) bool { return kind == anchor.Conditional || kind == anchor.Existence })
 }
 
 // AnyPattern is: some pattern is satisfied, or none fails.
@@ -73,7 +68,7 @@ func AnyPattern(l *read.Lowering, p *policy.Node) native.Truth {
 		read.RefuseMetadata(l, item)
 	}
 	if p, ok = dereferenced(l, p); !ok {
-		return alwaysErrs(l, "reference")
+		return badReference(l)
 	}
 	return l.Effect(func() cel.Bool { return someSatisfied(l, v, p.Items) })
 }
@@ -97,22 +92,29 @@ func someSatisfied(l *read.Lowering, v read.Place, patterns []*policy.Node) cel.
 // asFloats is a pattern of an AnyPattern, of which Kyverno reads all numbers as floating
 // point: a text that reads as the same number satisfies them.
 func asFloats(p *policy.Node) *policy.Node {
-	out := *p
 	switch p.Kind {
 	case policy.Int:
+		out := *p
 		out.Kind, out.Float = policy.Float, float64(p.Int)
-	case policy.List:
-		out.Items = make([]*policy.Node, len(p.Items))
-		for i, item := range p.Items {
-			out.Items[i] = asFloats(item)
-		}
-	case policy.Map:
-		out.Fields = slices.Clone(p.Fields)
-		for i, f := range p.Fields {
-			out.Fields[i].Value = asFloats(f.Value)
-		}
-	default:
-		return p
+		return &out
+	case policy.List, policy.Map:
+		return rebuilt(p, func(_ int, item *policy.Node) *policy.Node { return asFloats(item) }, func(f policy.Field) policy.Field {
+			f.Value = asFloats(f.Value)
+			return f
+		})
+	}
+	return p
+}
+
+// rebuilt is a list or a map of other items or fields.
+func rebuilt(p *policy.Node, item func(int, *policy.Node) *policy.Node, field func(policy.Field) policy.Field) *policy.Node {
+	out := *p
+	out.Items, out.Fields = slices.Clone(p.Items), slices.Clone(p.Fields)
+	for i, n := range p.Items {
+		out.Items[i] = item(i, n)
+	}
+	for i, f := range p.Fields {
+		out.Fields[i] = field(f)
 	}
 	return &out
 }
@@ -123,28 +125,17 @@ func substituted(l *read.Lowering, p *policy.Node) *policy.Node {
 	if !query.HasVariables(p) {
 		return p
 	}
-	switch p.Kind {
-	case policy.String:
+	if p.Kind == policy.String {
 		return substitutedText(l, p)
-	case policy.List:
-		out := *p
-		out.Items = make([]*policy.Node, len(p.Items))
-		for i, item := range p.Items {
-			out.Items[i] = substituted(l, item)
-		}
-		return &out
 	}
-	out := *p
-	out.Fields = make([]policy.Field, len(p.Fields))
-	for i, f := range p.Fields {
+	return rebuilt(p, func(_ int, item *policy.Node) *policy.Node { return substituted(l, item) }, func(f policy.Field) policy.Field {
 		key, ok := filledText(l, query.ParseTemplate(f.Key, f.Pos)).Lit.(string)
 		if !ok {
 			l.SetPos(f.Pos)
 			panic(l.Refuse(diag.PatternVariable, "a pattern's key that is only known at run time, %q", f.Key))
 		}
-		out.Fields[i] = policy.Field{Key: key, Pos: f.Pos, Value: substituted(l, f.Value)}
-	}
-	return &out
+		return policy.Field{Key: key, Pos: f.Pos, Value: substituted(l, f.Value)}
+	})
 }
 
 // substitutedText is a text of a pattern. Where it may be an error, it is one also if no

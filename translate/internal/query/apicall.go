@@ -76,11 +76,3 @@ func hardened(j read.Operand) read.Operand {
 	}
 	return j
 }
-
-// unknownKey refuses a key of something of which only some are known.
-func unknownKey(l *read.Lowering, j read.Operand, name string) read.Operand {
-	if j.Hint == someKeys {
-		panic(l.Refuse(diag.OutsideData, "the field %s of an answer of the API server cannot be read", name))
-	}
-	return read.Operand{Form: read.ErrorForm, Hint: name}
-}

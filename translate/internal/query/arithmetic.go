@@ -54,34 +54,16 @@ func operand(l *read.Lowering, j read.Operand) (cel.Value, operandKind) {
 		}
 		return cel.Value{}, noOperand
 	}
-	if j.Form == read.ChoiceForm {
-		a, ok := read.Expr(l, j)
-		t := j.Typ()
-		if !ok || read.KindOf(t) != schema.String {
-			return cel.Value{}, noOperand
-		}
-		needQuantity(l, a, t)
-		return cel.Func(cel.FuncQuantity, a), quantityOperand
-	}
 	v, ok := read.Expr(l, j)
-	if !ok {
-		return v, noOperand
-	}
-	switch {
-	case read.KindOf(j.Typ()) == schema.Int:
+	switch k := read.KindOf(j.Typ()); {
+	case ok && k == schema.Int && j.Form != read.ChoiceForm:
 		return v, numberOperand
-	case read.KindOf(j.Typ()) == schema.String:
-		needQuantity(l, v, j.Typ())
+	case ok && k == schema.String:
+		if !read.IsQuantityType(j.Typ()) { // what else it may be is an error in Kyverno, or a duration
+			l.Need(read.IsQuantity(v))
+			l.Needs.Unsure = true
+		}
 		return cel.Func(cel.FuncQuantity, v), quantityOperand
 	}
 	return v, noOperand
-}
-
-// needQuantity needs a text to be a quantity. What else it may be is an error in Kyverno, or
-// a duration.
-func needQuantity(l *read.Lowering, v cel.Value, t *schema.Type) {
-	if !read.IsQuantityType(t) {
-		l.Need(read.IsQuantity(v))
-		l.Needs.Unsure = true
-	}
 }

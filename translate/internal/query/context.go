@@ -27,20 +27,13 @@ func ContextOf(entries []*policy.ContextEntry, outer read.Context) read.Context 
 	return out
 }
 
-// loadedBefore is an entry of the rule while the old object is judged: Kyverno
-// keeps what it loaded when it judged the new one (8.4).
-func loadedBefore(l *read.Lowering, v *read.ContextVar) read.Operand {
-	l = l.Inside()
-	l.Environment = l.OfNewObject()
-	return contextValue(l, v)
-}
-
-// contextValue is the value of an entry.
+// contextValue is the value of an entry. While the old object is judged, Kyverno keeps what
+// it loaded of the rule when it judged the new one (8.4).
 func contextValue(l *read.Lowering, v *read.ContextVar) read.Operand {
-	if l.Now != nil && slices.Contains(l.Rule.Context, v.Entry) {
-		return loadedBefore(l, v)
-	}
 	l = l.Inside()
+	if l.Now != nil && slices.Contains(l.Rule.Context, v.Entry) {
+		l.Environment = l.OfNewObject()
+	}
 	l.Context = v.Outer
 	e := v.Entry
 	l.SetPos(e.Pos)
@@ -77,7 +70,7 @@ func variableEntry(l *read.Lowering, v *policy.VariableEntry) read.Operand {
 		value := valueNode(l, v.Value)
 		// null is an error here even with a default
 		out = required(l, read.InEach(l, value, func(j read.Operand) read.Operand { return eval(l, path(l, *v.JMESPath), &j) }))
-		if v.Default == nil || !mayBeMissing(l, out) {
+		if v.Default == nil || out.Form == read.LitForm || read.Present(l, out).IsTrue() {
 			return whereFilledBy(l, v.Default, "default", out)
 		}
 		panic(l.Unsupported("a variable with a value, a jmesPath and a default"))
@@ -125,8 +118,4 @@ func path(l *read.Lowering, t policy.Text) *jmespath.Expr {
 		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
 	return e
-}
-
-func mayBeMissing(l *read.Lowering, j read.Operand) bool {
-	return j.Form != read.LitForm && !read.Present(l, j).IsTrue()
 }

@@ -28,8 +28,10 @@ func withoutErrors(l *read.Lowering, s read.Sequence, e *jmespath.Expr, j read.O
 // anyNull is: null is among the elements, of which a sequence has none itself.
 func anyNull(l *read.Lowering, s read.Sequence) cel.Bool {
 	switch s := s.(type) {
-	case read.NonNull:
-		return s.Of.Quantify(l, cel.ForSome, false, func(x read.Operand) cel.Bool { return read.IsNull(x.V.Expr) })
+	case read.Filtered:
+		if s.NonNull {
+			return s.Of.Quantify(l, cel.ForSome, false, func(x read.Operand) cel.Bool { return read.IsNull(x.V.Expr) })
+		}
 	case read.Flat:
 		inner := s.Of.Quantify(l, cel.ForSome, false, func(x read.Operand) cel.Bool { return anyNull(l, s.F(l, x)) })
 		return cel.Or(anyNull(l, s.Of), inner)
@@ -47,10 +49,13 @@ func anyNull(l *read.Lowering, s read.Sequence) cel.Bool {
 
 // mayFail tells that an expression may be an error other than that of a missing key:
 // it calls a function.
-func mayFail(e *jmespath.Expr) bool {
+func mayFail(e *jmespath.Expr) bool { return hasOp(e, jmespath.Call) }
+
+// hasOp tells that an expression has one of a kind in it.
+func hasOp(e *jmespath.Expr, op jmespath.Op) bool {
 	found := false
 	jmespath.Walk(e, func(e *jmespath.Expr) bool {
-		found = found || e.Op == jmespath.Call
+		found = found || e.Op == op
 		return !found
 	})
 	return found

@@ -1,27 +1,17 @@
 package query
 
 import (
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
 // whereFilledBy is j, and an error of a context entry where a variable in a value is one.
 func whereFilledBy(l *read.Lowering, n *policy.Node, name string, j read.Operand) read.Operand {
-	c := fills(l, n)
-	if c.IsTrue() {
-		return j
-	}
-	return read.Choice(c, j, read.TypeError(name))
-}
-
-// fills is: no variable in a value or a default is an error.
-func fills(l *read.Lowering, n *policy.Node) cel.Bool {
-	needed := l.Collected(func() { eachVariable(l, n, func(j read.Operand) { l.Ask(j) }) })
+	needed := l.Collected(func() { eachVariable(l, n) })
 	if needed.Unsure {
 		panic(l.Unsupported("a variable that may be an error, where something else decides without it,"))
 	}
-	return needed.All().Simplify()
+	return read.Choice(needed.All().Simplify(), j, read.TypeError(name))
 }
 
 // valueNode is a value, which is an error where a variable in it is one, whatever of it is
@@ -36,27 +26,27 @@ func valueNode(l *read.Lowering, n *policy.Node) read.Operand {
 	return whereFilledBy(l, n, "value", value)
 }
 
-// eachVariable visits the variables in the texts of a value.
-func eachVariable(l *read.Lowering, n *policy.Node, visit func(read.Operand)) {
+// eachVariable asks for the variables in the texts of a value.
+func eachVariable(l *read.Lowering, n *policy.Node) {
 	if n == nil {
 		return
 	}
 	if n.Kind == policy.String {
 		for _, part := range ParseTemplate(n.Str, n.Pos).Parts {
 			if part.Var != nil {
-				visit(Variable(l, part.Var))
+				l.Ask(Variable(l, part.Var))
 			}
 		}
 	}
 	for _, item := range n.Items {
-		eachVariable(l, item, visit)
+		eachVariable(l, item)
 	}
 	for _, f := range n.Fields {
 		if HasVariables(&policy.Node{Kind: policy.String, Str: f.Key, Pos: f.Pos}) {
 			l.SetPos(f.Pos)
 			panic(l.Unsupported("a variable in a key of a value"))
 		}
-		eachVariable(l, f.Value, visit)
+		eachVariable(l, f.Value)
 	}
 }
 

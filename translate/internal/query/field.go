@@ -3,6 +3,7 @@ package query
 import (
 	"slices"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -56,7 +57,10 @@ func field(l *read.Lowering, j read.Operand, name string) read.Operand {
 				return l.Read(j.Multi[i])
 			}
 		}
-		return unknownKey(l, j, name)
+		if j.Hint == someKeys {
+			panic(l.Refuse(diag.OutsideData, "the field %s of an answer of the API server cannot be read", name))
+		}
+		return read.Operand{Form: read.ErrorForm, Hint: name}
 	case read.ImagesForm:
 		panic(l.Unsupported("the image of one container"))
 	case read.ErrorForm:
@@ -82,7 +86,7 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 	}
 	v := cur.V
 	w := read.Place{Expr: v.Expr.Index(k), Typ: v.Elem(), Origin: v.Origin}
-	w.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], read.Guard{Cond: k.In(v.Expr)})
+	w.Guards = append(slices.Clip(v.Guards), read.Guard{Cond: k.In(v.Expr)})
 	if v.Certain() {
 		w.Opt = v.Expr.OptIndex(k)
 	} else if !v.Opt.IsZero() {
@@ -95,13 +99,12 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 func index(l *read.Lowering, j read.Operand, n int) read.Operand {
 	switch j.Form {
 	case read.LitForm:
-		if list, ok := j.Lit.([]any); ok {
-			if n < 0 {
-				n += len(list)
-			}
-			if n >= 0 && n < len(list) {
-				return read.LitOf(list[n])
-			}
+		list, _ := j.Lit.([]any)
+		if n < 0 {
+			n += len(list)
+		}
+		if n >= 0 && n < len(list) {
+			return read.LitOf(list[n])
 		}
 		return read.LitOf(nil)
 	case read.ErrorForm:
@@ -110,7 +113,8 @@ func index(l *read.Lowering, j read.Operand, n int) read.Operand {
 		if j.V.Kind() == schema.List || j.V.Dynamic() {
 			return read.OperandAt(j.V.Item(n))
 		}
-		return nullWhereFound(j.V)
+		w, c := j.V.Demanded() // null, and an error where a key on the way is missing
+		return read.Choice(c, read.Choice(w.KeysFound(), read.LitOf(nil), read.Operand{Form: read.ErrorForm, Hint: "missing"}), read.TypeError("value"))
 	case read.MultiForm:
 		panic(l.Unsupported("an element of a selection"))
 	case read.SequenceForm:
@@ -125,12 +129,6 @@ func index(l *read.Lowering, j read.Operand, n int) read.Operand {
 		return read.OperandAt(read.PlaceOf(list, &schema.Type{Kind: schema.List, Elem: s.Elem()}).Item(n)).Softly()
 	}
 	return read.LitOf(nil)
-}
-
-// nullWhereFound is null, and an error where a key on the way to v is missing.
-func nullWhereFound(v read.Place) read.Operand {
-	w, c := v.Demanded()
-	return read.Choice(c, read.Choice(w.KeysFound(), read.LitOf(nil), read.Operand{Form: read.ErrorForm, Hint: "missing"}), read.TypeError("value"))
 }
 
 // mayBeNull tells of a choice of which one is null, or is where it is missing.

@@ -25,10 +25,24 @@ func call(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	if !e.Func.Signature().Accepts(len(e.Args)) {
 		return read.TypeError(e.Name)
 	}
-	if out, ofText := callOfText(l, e.Func, strictArg); ofText {
-		return out
-	}
 	switch e.Func {
+	case jmespath.FuncStartsWith:
+		return ofTwoTexts(l, strictArg(0), strictArg(1), func(a, b cel.Value) read.Operand { return read.BoolOf(a.StartsWith(b)) })
+	case jmespath.FuncEndsWith:
+		return ofTwoTexts(l, strictArg(0), strictArg(1), func(a, b cel.Value) read.Operand { return read.BoolOf(a.EndsWith(b)) })
+	case jmespath.FuncToUpper, jmespath.FuncToLower:
+		return changeCase(l, e.Func, strictArg(0))
+	case jmespath.FuncRegexMatch:
+		return regexMatch(l, strictArg(0), strictArg(1))
+	case jmespath.FuncRegexReplaceAll:
+		return regexReplaceAll(l, strictArg(0), strictArg(1), strictArg(2))
+	case jmespath.FuncParseJSON:
+		return read.InEach(l, strictArg(0), func(text read.Operand) read.Operand { return compare.ParseJSON(l, text) })
+	case jmespath.FuncSplit:
+		text := strictArg(0)
+		return ofTwoTexts(l, text, strictArg(1), func(a, b cel.Value) read.Operand {
+			return read.OperandAt(read.PlaceOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(text.Origin()))
+		})
 	case jmespath.FuncContains:
 		return read.InEach(l, arg(1), func(search read.Operand) read.Operand {
 			return read.InEach(l, strictArg(0), func(in read.Operand) read.Operand { return compare.Contains(l, in, search) })
@@ -58,30 +72,6 @@ func unlessNever(j read.Operand) read.Operand {
 		return read.TypeError("argument")
 	}
 	return j
-}
-
-// callOfText calls a function whose first argument is a text; not ok for another.
-func callOfText(l *read.Lowering, f jmespath.Func, arg func(i int) read.Operand) (out read.Operand, ok bool) {
-	switch f {
-	case jmespath.FuncStartsWith:
-		return ofTwoTexts(l, arg(0), arg(1), func(a, b cel.Value) read.Operand { return read.BoolOf(a.StartsWith(b)) }), true
-	case jmespath.FuncEndsWith:
-		return ofTwoTexts(l, arg(0), arg(1), func(a, b cel.Value) read.Operand { return read.BoolOf(a.EndsWith(b)) }), true
-	case jmespath.FuncToUpper, jmespath.FuncToLower:
-		return changeCase(l, f, arg(0)), true
-	case jmespath.FuncRegexMatch:
-		return regexMatch(l, arg(0), arg(1)), true
-	case jmespath.FuncRegexReplaceAll:
-		return regexReplaceAll(l, arg(0), arg(1), arg(2)), true
-	case jmespath.FuncParseJSON:
-		return read.InEach(l, arg(0), func(text read.Operand) read.Operand { return compare.ParseJSON(l, text) }), true
-	case jmespath.FuncSplit:
-		text := arg(0)
-		return ofTwoTexts(l, text, arg(1), func(a, b cel.Value) read.Operand {
-			return read.OperandAt(read.PlaceOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(text.Origin()))
-		}), true
-	}
-	return read.Operand{}, false
 }
 
 // unlessErrors is f of two arguments where neither is an error.
@@ -141,17 +131,14 @@ func stringArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
 
 // stringOrNumberArg is for the functions that take numbers as text too.
 func stringOrNumberArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
-	if f, ok := scalar.Float(j.Lit); ok && j.Form == read.LitForm {
+	if f, ok := scalar.Float(j.Lit); ok {
 		return cel.String(scalar.NumberText(f)), true
 	}
 	if j.Form == read.LitForm {
 		return stringArg(l, j)
 	}
 	switch read.KindOf(j.Typ()) {
-	case schema.Int:
-		v, ok := read.Expr(l, j)
-		return cel.Func(cel.FuncString, v), ok
-	case schema.IntOrString:
+	case schema.Int, schema.IntOrString:
 		v, ok := read.Expr(l, j)
 		return cel.Func(cel.FuncString, v), ok
 	case schema.Any:

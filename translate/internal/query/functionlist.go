@@ -21,15 +21,14 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 			return read.LitOf(float64(len(v)))
 		}
 		return read.TypeError("length")
-	case read.ImagesForm:
-		return imageCount(l, j.Images)
+	case read.ImagesForm: // an error where there are none
+		l.Need(j.Images.Present(l))
+		return read.IntOf(read.WithImage(l, j.Images).Size())
 	case read.ErrorForm:
 		return j
 	case read.SequenceForm:
 		return read.IntOf(j.S.Count(l, true))
-	case read.MultiForm:
-		return read.LitOf(float64(len(j.Multi)))
-	case read.HashForm:
+	case read.MultiForm, read.HashForm:
 		return read.LitOf(float64(len(j.Multi)))
 	}
 	switch j.V.Kind() {
@@ -66,10 +65,7 @@ func keysOf(l *read.Lowering, j read.Operand, values bool) read.Operand {
 		case schema.Map, schema.Object:
 			return read.SequenceOf(read.Entries{V: j.V, Values: values, Given: true})
 		case schema.Any:
-			w := j.V
-			w.Guards = append(w.Guards[:len(w.Guards):len(w.Guards)], read.Guard{Cond: read.IsMap(w.Expr), Shape: true})
-			w.Typ, w.Opt = read.MapOf(read.AnyType()), cel.Value{}
-			return read.SequenceOf(read.Entries{V: w, Values: values, Given: true})
+			return read.SequenceOf(read.Entries{V: j.V.ShapedBy(read.IsMap(j.V.Expr)).AsMap(), Values: values, Given: true})
 		}
 	}
 	return read.TypeError("keys")

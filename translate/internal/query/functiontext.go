@@ -2,6 +2,7 @@ package query
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -12,13 +13,13 @@ import (
 
 func changeCase(l *read.Lowering, f jmespath.Func, a read.Operand) read.Operand {
 	l.Note(diag.ASCIICase, "%s changes only ASCII letters here", f)
-	method := cel.FuncLowerASCII
+	method, change := cel.FuncLowerASCII, strings.ToLower
 	if f == jmespath.FuncToUpper {
-		method = cel.FuncUpperASCII
+		method, change = cel.FuncUpperASCII, strings.ToUpper
 	}
 	return read.InEach(l, a, func(j read.Operand) read.Operand {
 		if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
-			return read.LitOf(read.ChangeCase(f, s))
+			return read.LitOf(change(s))
 		}
 		x, ok := stringArg(l, j)
 		if !ok {

@@ -2,7 +2,6 @@ package query
 
 import (
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -122,19 +121,4 @@ func imagesAreValid(l *read.Lowering) cel.Bool {
 func isReference(x cel.Value, form string) cel.Bool {
 	length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
 	return cel.And(x.Matches(form), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
-}
-
-// whereImagesLoaded is j, what a query gives, and an error where Kyverno cannot load
-// the images: of those that the query reads, and of those that it only mentions.
-func whereImagesLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operand {
-	if !l.On(native.Delete) && Mentions(e.String(), "images") {
-		allImages(l)
-	}
-	return j
-}
-
-// imageCount is the length of a group; an error where there is none.
-func imageCount(l *read.Lowering, g *read.ImageGroup) read.Operand {
-	l.Need(g.Present(l))
-	return read.IntOf(read.WithImage(l, g).Size())
 }

@@ -2,25 +2,21 @@ package query
 
 import (
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
-func imagePartNamed(name string) (read.ImagePart, bool) {
-	switch name {
-	case "registry":
-		return read.ImagePart{Plural: "ImageRegistries", Has: nil, Text: imageRegistry}, true
-	case "path":
-		return read.ImagePart{Plural: "ImagePaths", Has: nil, Text: imagePath}, true
-	case "name":
-		return read.ImagePart{Plural: "ImageNames", Has: nil, Text: imageName}, true
-	case "tag":
-		return read.ImagePart{Plural: "ImageTags", Has: hasTag, Text: imageTag}, true
-	case "digest":
-		return read.ImagePart{Plural: "ImageDigests", Has: hasDigest, Text: imageDigest}, true
-	case "reference":
-		return read.ImagePart{Plural: "ImageReferences", Has: nil, Text: fullReference}, true
-	}
-	return read.ImagePart{}, false
+func imagePartNamed(name string) (part read.ImagePart, ok bool) {
+	part, ok = map[string]read.ImagePart{
+		"registry":  {Plural: "ImageRegistries", Text: imageRegistry},
+		"path":      {Plural: "ImagePaths", Text: imagePath},
+		"name":      {Plural: "ImageNames", Text: imageName},
+		"tag":       {Plural: "ImageTags", Has: hasTag, Text: imageTag},
+		"digest":    {Plural: "ImageDigests", Has: hasDigest, Text: imageDigest},
+		"reference": {Plural: "ImageReferences", Text: fullReference},
+	}[name]
+	return part, ok
 }
 
 func found(x cel.Value, re string) cel.Value { return x.Call(cel.FuncFind, cel.String(re)) }
@@ -67,4 +63,36 @@ func fullReference(x cel.Value) cel.Value {
 	byDigest := found(x, repositoryPart).Plus(found(x, `@.*`))
 	byTag := cel.Cond(x.Matches(bareImage), x.Plus(cel.String(":latest")), x)
 	return withRegistry(x).Plus(cel.Cond(hasDigest(x), byDigest, byTag))
+}
+
+// imageProjection is group.*.right, the same part of each image.
+func imageProjection(l *read.Lowering, g *read.ImageGroup, right *jmespath.Expr) read.Operand {
+	if right.Op != jmespath.Field || right.Dynamic != nil {
+		panic(l.Unsupported("a projection over images that gives no single part of each"))
+	}
+	if right.Name == "referenceWithTag" || right.Name == "jsonPointer" {
+		panic(l.Unsupported("the " + right.Name + " of an image"))
+	}
+	part, ok := imagePartNamed(right.Name)
+	if !ok {
+		return read.SequenceOf(read.WhereGroup{Sequence: read.Concat{}, Group: g, L: l, Part: nil})
+	}
+	defer read.AtTop(l)()
+	keep := every
+	if part.Has != nil {
+		keep = func(c cel.Value) cel.Bool { return part.Has(c.Field("image")) }
+	}
+	texts := g.Mapped(l, keep, func(c cel.Value) cel.Value { return part.Text(c.Field("image")) })
+	name := g.Name[:len(g.Name)-1] + part.Plural
+	list := read.ListOf{V: read.PlaceOf(read.Let(l, name, texts), &schema.Type{Kind: schema.List, Elem: read.PlainText()}), Hint: part.Plural}
+	return read.SequenceOf(read.WhereGroup{Sequence: read.FromMap{Sequence: list}, Group: g, L: l, Part: &part})
+}
+
+// imageItem is an element of a list of parts by its place: the first or the last.
+func imageItem(l *read.Lowering, j read.Operand, n int) (read.Operand, bool) {
+	parts, ok := j.S.(read.WhereGroup)
+	if !ok || parts.Part == nil {
+		return read.Operand{}, false
+	}
+	return parts.Item(l, n)
 }

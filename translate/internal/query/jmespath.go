@@ -7,7 +7,9 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // eval lowers a JMESPath expression, with cur as the current node. A nil cur is
@@ -27,8 +29,8 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 	case jmespath.Field:
 		return fieldOf(l, e, cur)
 	case jmespath.Sub:
-		if key, ok := fieldOfRequest(l, e, cur); ok {
-			return known(l, l.Read(requestField(l, key)))
+		if j, ok := fieldOfRequest(l, e, cur); ok {
+			return known(l, l.Read(j))
 		}
 		left := eval(l, e.Args[0], cur)
 		return read.InEach(l, left, func(j read.Operand) read.Operand { return sub(l, j, e.Args[1]) })
@@ -38,12 +40,18 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 		return evalElements(l, e, cur)
 	case jmespath.MultiList, jmespath.MultiHash:
 		return multi(l, e, cur)
-	case jmespath.Or, jmespath.And, jmespath.Not, jmespath.Compare:
-		return evalTruth(l, e, cur)
+	case jmespath.Or:
+		return firstTrue(l, e, cur)
+	case jmespath.And:
+		return and(l, e, cur)
+	case jmespath.Not:
+		return read.BoolOf(cel.Not(read.Truthy(l, eval(l, e.Args[0], cur).Softly())))
+	case jmespath.Compare:
+		return comparedTo(l, e, cur)
 	case jmespath.Literal:
 		return read.LitOf(e.Value)
-	case jmespath.RawString:
-		return rawString(l, e.Text)
+	case jmespath.RawString: // a '...' that holds variables: a text, whatever they are
+		return read.InEach(l, Template(l, e.Text), func(j read.Operand) read.Operand { return toString(l, j) })
 	case jmespath.Call:
 		return call(l, e, cur)
 	}
@@ -88,19 +96,6 @@ func takesContext(e *jmespath.Expr) bool {
 	return left.Op == jmespath.Current && e.Op != jmespath.ValueProjection
 }
 
-// evalTruth lowers what asks whether something is true, or how two values compare.
-func evalTruth(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
-	switch e.Op {
-	case jmespath.Or:
-		return firstTrue(l, e, cur)
-	case jmespath.And:
-		return and(l, e, cur)
-	case jmespath.Not:
-		return read.BoolOf(cel.Not(read.Truthy(l, eval(l, e.Args[0], cur).Softly())))
-	}
-	return comparedTo(l, e, cur)
-}
-
 // pipe is left | right.
 func pipe(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	return read.InEach(l, eval(l, e.Args[0], cur).Softly(), func(j read.Operand) read.Operand {
@@ -129,37 +124,25 @@ func comparedTo(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Oper
 		panic(l.Unsupported("a comparison of a list whose elements may be errors"))
 	}
 	a, b := eval(l, e.Args[0], cur).Softly(), eval(l, e.Args[1], cur).Softly()
-	return compare.Compare(l, compare.RelationOf(e.Comparator), a, b)
+	return compare.Compare(l, scalar.Relation(e.Comparator.String()), a, b)
 }
 
 // isProjected tells of an expression with a projection in it.
-func isProjected(e *jmespath.Expr) bool {
-	found := false
-	jmespath.Walk(e, func(e *jmespath.Expr) bool {
-		found = found || e.Op == jmespath.Projection
-		return !found
-	})
-	return found
-}
+func isProjected(e *jmespath.Expr) bool { return hasOp(e, jmespath.Projection) }
 
-// given builds something in a context where a condition is known to hold.
-func given(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) read.Operand) read.Operand {
+// Knowing builds something in a context where a condition is known to hold.
+func Knowing[T any](l *read.Lowering, c cel.Bool, build func(l *read.Lowering) T) T {
 	l = l.Inside()
 	l.Facts = append(l.Facts[:len(l.Facts):len(l.Facts)], c)
 	return build(l)
 }
 
-// whereTrue is given, of what is evaluated only where the condition holds.
+// whereTrue is Knowing, of what is evaluated only where the condition holds.
 func whereTrue(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) read.Operand) read.Operand {
-	var out read.Operand
-	l.EitherWay(c, func() cel.Bool { out = given(l, c, build); return cel.True() }, cel.True)
+	out, _ := read.EitherWay(l, c,
+		func() read.Operand { return Knowing(l, c, build) },
+		func() read.Operand { return read.LitOf(nil) })
 	return out
-}
-
-// Knowing is given, of a condition.
-func Knowing(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) cel.Bool) (b cel.Bool) {
-	given(l, c, func(l *read.Lowering) read.Operand { b = build(l); return read.Operand{} })
-	return b
 }
 
 // known is j without the guards that are known to hold.
@@ -167,10 +150,8 @@ func known(l *read.Lowering, j read.Operand) read.Operand {
 	if j.Form != read.PlaceForm || len(l.Facts) == 0 || j.V.Never {
 		return j
 	}
-	for _, g := range j.V.Guards {
-		if !read.Knows(l, g.Cond) {
-			return j
-		}
+	if slices.ContainsFunc(j.V.Guards, func(g read.Guard) bool { return !read.Knows(l, g.Cond) }) {
+		return j
 	}
 	return j.Settled()
 }
@@ -180,9 +161,9 @@ func sub(l *read.Lowering, left read.Operand, right *jmespath.Expr) read.Operand
 	if left.Form == read.ErrorForm {
 		return left
 	}
-	if left.Form == read.PlaceForm && !left.V.Certain() {
-		switch right.Op {
-		case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
+	switch right.Op {
+	case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
+		if left.Form == read.PlaceForm && !left.V.Certain() {
 			inner := left.Settled()
 			return behindGuards(l, left.V, eval(l, right, &inner), right)
 		}
@@ -198,7 +179,7 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 	}
 	switch j.Form {
 	case read.PlaceForm:
-		j.V.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], j.V.Guards...)
+		j.V.Guards = slices.Concat(v.Guards, j.V.Guards)
 		j.V.Opt = cel.Value{}
 		return j
 	case read.SequenceForm:
@@ -214,24 +195,15 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 }
 
 func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
-	if cur != nil {
-		if cur.Form == read.ChoiceForm { // of which one may be null
-			return read.InEach(l, *cur, func(j read.Operand) read.Operand { return multi(l, e, &j) })
-		}
-		if cur.Form == read.LitForm && cur.Lit == nil {
-			return read.LitOf(nil)
-		}
-		if cur.Form == read.ErrorForm {
-			return *cur
-		}
-		if cur.Form == read.SequenceForm && !cur.S.Null().IsFalse() {
-			inner := read.SequenceOf(read.PresentSequence{Sequence: cur.S})
-			return read.Choice(cel.Not(cur.S.Null()), multi(l, e, &inner), read.LitOf(nil))
-		}
-		if cur.Form == read.PlaceForm && !cur.V.Certain() { // null where it is not found
-			inner := cur.Settled()
-			return read.Choice(read.Present(l, *cur), multi(l, e, &inner), read.LitOf(nil))
-		}
+	switch {
+	case cur == nil:
+	case cur.Form == read.ChoiceForm: // of which one may be null
+		return read.InEach(l, *cur, func(j read.Operand) read.Operand { return multi(l, e, &j) })
+	case cur.Form == read.LitForm && cur.Lit == nil, cur.Form == read.ErrorForm:
+		return *cur
+	case cur.Form == read.SequenceForm && !cur.S.Null().IsFalse(), cur.Form == read.PlaceForm && !cur.V.Certain(): // null where it is not found
+		inner := cur.Settled()
+		return read.Choice(read.Present(l, *cur), multi(l, e, &inner), read.LitOf(nil))
 	}
 	var parts []read.Operand
 	for _, arg := range e.Args {
@@ -264,14 +236,9 @@ func or(l *read.Lowering, a, b read.Operand) read.Operand {
 		}
 		return b
 	}
-	if b.Form == read.LitForm {
-		switch b := b.Lit.(type) {
-		case []any: // a list or [] is the list, empty where it is missing
-			if len(b) == 0 {
-				if s := read.AsSequence(l, a); s != nil && (a.Form == read.SequenceForm || a.V.Kind() == schema.List) {
-					return read.SequenceOf(read.OrEmpty{Sequence: s})
-				}
-			}
+	if list, ok := b.Lit.([]any); ok && len(list) == 0 { // a list or [] is the list, empty where it is missing
+		if s := read.AsSequence(l, a); s != nil && (a.Form == read.SequenceForm || a.V.Kind() == schema.List) {
+			return read.SequenceOf(read.OrEmpty{Sequence: s})
 		}
 	}
 	if isPredicate(a) && isPredicate(b) {
@@ -305,11 +272,6 @@ func isPredicate(j read.Operand) bool {
 	return j.Form == read.PlaceForm && j.V.Certain() && j.V.Kind() == schema.Bool && j.V.Origin == read.FromPredicate
 }
 
-// rawString is a '...' that holds variables: a text, whatever they are.
-func rawString(l *read.Lowering, t *jmespath.Template) read.Operand {
-	return read.InEach(l, Template(l, t), func(j read.Operand) read.Operand { return toString(l, j) })
-}
-
 // Outside is query of an expression that stands outside {{ }}.
 func Outside(l *read.Lowering, e *jmespath.Expr) read.Operand {
 	l = l.Inside()
@@ -324,7 +286,10 @@ func query(l *read.Lowering, e *jmespath.Expr) read.Operand {
 	j := eval(l, e, nil)
 	loadMentioned(l, e)
 	j = whereLoaded(l, e, j)
-	return whereImagesLoaded(l, e, j)
+	if !l.On(native.Delete) && Mentions(e.String(), "images") { // an error where Kyverno cannot load them, read or only mentioned
+		allImages(l)
+	}
+	return j
 }
 
 // errorless is e with what is an error for any reason read as null: so do flattening,

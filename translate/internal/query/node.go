@@ -1,6 +1,8 @@
 package query
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
@@ -18,11 +20,16 @@ func Node(l *read.Lowering, n *policy.Node) read.Operand {
 		return Template(l, ParseTemplate(n.Str, n.Pos))
 	case policy.Int:
 		return read.LitOf(float64(n.Int))
-	case policy.List:
-		return listNode(l, n)
-	case policy.Map:
+	case policy.List, policy.Map:
 		if !HasVariables(n) {
 			return read.LitOf(floats(n.Value()))
+		}
+		if n.Kind == policy.List {
+			var items []read.Operand
+			for _, item := range n.Items {
+				items = append(items, Node(l, item))
+			}
+			return read.SelectionOf(read.MultiForm, nil, items)
 		}
 		var keys []string
 		var values []read.Operand
@@ -35,17 +42,6 @@ func Node(l *read.Lowering, n *policy.Node) read.Operand {
 	return read.LitOf(n.Value())
 }
 
-func listNode(l *read.Lowering, n *policy.Node) read.Operand {
-	if !HasVariables(n) {
-		return read.LitOf(floats(n.Value()))
-	}
-	var items []read.Operand
-	for _, item := range n.Items {
-		items = append(items, Node(l, item))
-	}
-	return read.SelectionOf(read.MultiForm, nil, items)
-}
-
 // HasVariables tells whether any string below n may hold a variable or reference.
 func HasVariables(n *policy.Node) bool {
 	if n.Kind == policy.String {
@@ -56,17 +52,9 @@ func HasVariables(n *policy.Node) bool {
 		c, ok := t.Constant()
 		return !ok || c != n.Str
 	}
-	for _, item := range n.Items {
-		if HasVariables(item) {
-			return true
-		}
-	}
-	for _, f := range n.Fields {
-		if HasVariables(f.Value) || HasVariables(&policy.Node{Kind: policy.String, Str: f.Key}) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Items, HasVariables) || slices.ContainsFunc(n.Fields, func(f policy.Field) bool {
+		return HasVariables(f.Value) || HasVariables(&policy.Node{Kind: policy.String, Str: f.Key})
+	})
 }
 
 // floats makes the numbers of a literal float64, the one number type.

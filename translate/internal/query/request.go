@@ -1,8 +1,6 @@
 package query
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
@@ -31,53 +29,52 @@ func TopLevel(l *read.Lowering, name string) read.Operand {
 	return read.Operand{Form: read.ErrorForm, Hint: name}
 }
 
-// requestKeys are those of the admission request. Keys that JSON leaves out when they are
-// empty are missing, as in Kyverno.
-func requestKeys() []string {
-	return []string{"operation", "object", "oldObject", "kind", "requestKind", "resource", "requestResource", "namespace", "name",
-		"subResource", "requestSubResource", "userInfo", "dryRun", "uid", "options"}
-}
-
-func requestField(l *read.Lowering, key string) read.Operand {
+// requestField is a field of the admission request; not ok of a name that it has not. Keys
+// that JSON leaves out when they are empty are missing, as in Kyverno.
+func requestField(l *read.Lowering, key string) (j read.Operand, ok bool) {
 	req := cel.Ident("request")
 	switch key {
 	case "operation":
-		return operation(l)
+		j = operation(l)
 	case "object":
-		return requestObject(l)
+		j = requestObject(l)
 	case "oldObject":
-		return ofOneOperation(l, l.Old)
+		j = ofOneOperation(l, l.Old)
 	case "kind", "requestKind":
-		return groupKind(req.Field(key), "kind")
+		j = groupKind(req.Field(key), "kind")
 	case "resource", "requestResource":
-		return groupKind(req.Field(key), "resource")
+		j = groupKind(req.Field(key), "resource")
 	case "namespace":
-		return requestNamespace(l)
+		j = requestNamespace(l)
 	case "name":
-		return read.OperandAt(optionalField(req, key, read.StringType()))
+		j = read.OperandAt(optionalField(req, key, read.StringType()))
 	case "subResource", "requestSubResource":
-		return read.OperandAt(optionalField(req, key, read.PlainText()))
+		j = read.OperandAt(optionalField(req, key, read.PlainText()))
 	case "userInfo":
-		return userInfo()
+		j = userInfo()
 	case "dryRun":
-		return read.OperandAt(optionalField(req, key, &schema.Type{Kind: schema.Bool}))
+		j = read.OperandAt(optionalField(req, key, &schema.Type{Kind: schema.Bool}))
 	case "uid":
-		return read.Operand{Form: read.ErrorForm, Hint: key, Stops: l.Unsupported("the uid of a request")} // CEL is not told
+		j = read.Operand{Form: read.ErrorForm, Hint: key, Stops: l.Unsupported("the uid of a request")} // CEL is not told
 	case "options":
-		return read.OperandAt(optionalField(req, key, read.AnyType()))
+		j = read.OperandAt(optionalField(req, key, read.AnyType()))
+	default:
+		return j, false
 	}
-	panic("no field of a request: " + key)
+	return j, true
 }
 
-// fieldOfRequest is the name of a field, where e is one of the request: most expressions
+// fieldOfRequest is the field of the request that e is, where it is one: most expressions
 // read one, which is made without the others.
-func fieldOfRequest(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) (key string, ok bool) {
+func fieldOfRequest(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) (j read.Operand, ok bool) {
 	of, field := e.Args[0], e.Args[1]
 	_, isScoped := l.Scope[of.Name]
 	isEntry := l.Context.Get(of.Name) != nil
-	ok = cur == nil && of.Op == jmespath.Field && of.Dynamic == nil && of.Name == "request" && !isScoped && !isEntry &&
-		field.Op == jmespath.Field && field.Dynamic == nil && slices.Contains(requestKeys(), field.Name)
-	return field.Name, ok
+	isRequest := cur == nil && of.Op == jmespath.Field && of.Dynamic == nil && of.Name == "request" && !isScoped && !isEntry
+	if !isRequest || field.Op != jmespath.Field || field.Dynamic != nil {
+		return j, false
+	}
+	return requestField(l, field.Name)
 }
 
 // ofOneOperation is j, which means something else on each operation.

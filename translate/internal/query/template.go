@@ -122,9 +122,7 @@ func Text(l *read.Lowering, j read.Operand) cel.Value {
 
 // Variable lowers one {{ }}.
 func Variable(l *read.Lowering, v *jmespath.Variable) read.Operand {
-	if v.Pos != (diag.Pos{}) {
-		l.SetPos(v.Pos)
-	}
+	l.SetPos(v.Pos)
 	if v.Expr == nil {
 		panic(l.Unsupported("an expression that is put together from variables"))
 	}
@@ -161,9 +159,29 @@ func chosenText(l *read.Lowering, j read.Operand) cel.Value {
 		return Text(l, j)
 	}
 	mustBeOfOneOrigin(l, j)
-	var then, els cel.Value
-	l.EitherWay(j.C,
-		func() cel.Bool { then = chosenText(l, *j.Then); return cel.True() },
-		func() cel.Bool { els = chosenText(l, *j.Els); return cel.True() })
+	then, els := read.EitherWay(l, j.C,
+		func() cel.Value { return chosenText(l, *j.Then) },
+		func() cel.Value { return chosenText(l, *j.Els) })
 	return cel.Cond(j.C, then, els)
+}
+
+// filled asks for the variables inside an expression. Kyverno fills those in first, as
+// text: also where the expression turns out not to need them.
+func filled(l *read.Lowering, e *jmespath.Expr) {
+	jmespath.Walk(e, func(e *jmespath.Expr) bool {
+		for _, t := range []*jmespath.Template{e.Text, e.Dynamic} {
+			if t != nil {
+				filledTemplate(l, t)
+			}
+		}
+		return e.Text == nil && e.Dynamic == nil // which have seen to what is inside them
+	})
+}
+
+func filledTemplate(l *read.Lowering, t *jmespath.Template) {
+	for _, part := range t.Parts {
+		if part.Var != nil && !l.Ask(Variable(l, part.Var)) {
+			panic(l.Unsupported("a list or a map inside an expression"))
+		}
+	}
 }

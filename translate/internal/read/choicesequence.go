@@ -30,7 +30,7 @@ type Branch struct {
 
 // Quantify implements Sequence.
 func (s Branch) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
-	then, els := l.EitherWay(s.C,
+	then, els := EitherWay(l, s.C,
 		func() cel.Bool { return s.Then.Quantify(l, q, strict, body) },
 		func() cel.Bool { return s.Els.Quantify(l, q, strict, body) })
 	return cel.CondBool(s.C, then, els)
@@ -38,24 +38,22 @@ func (s Branch) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(O
 
 // Count implements Sequence.
 func (s Branch) Count(l *Lowering, strict bool) cel.Value {
-	var a, b cel.Value
-	l.EitherWay(s.C,
-		func() cel.Bool { a = s.Then.Count(l, strict); return cel.True() },
-		func() cel.Bool { b = s.Els.Count(l, strict); return cel.True() })
-	return cel.Cond(s.C, a, b)
+	then, els := EitherWay(l, s.C,
+		func() cel.Value { return s.Then.Count(l, strict) },
+		func() cel.Value { return s.Els.Count(l, strict) })
+	return cel.Cond(s.C, then, els)
 }
 
 // List implements Sequence.
 func (s Branch) List(l *Lowering, strict bool) (cel.Value, bool) {
-	var a, b cel.Value
 	var ok, ok2 bool
-	l.EitherWay(s.C,
-		func() cel.Bool { a, ok = s.Then.List(l, strict); return cel.True() },
-		func() cel.Bool { b, ok2 = s.Els.List(l, strict); return cel.True() })
+	then, els := EitherWay(l, s.C,
+		func() (list cel.Value) { list, ok = s.Then.List(l, strict); return list },
+		func() (list cel.Value) { list, ok2 = s.Els.List(l, strict); return list })
 	if !ok || !ok2 {
 		return cel.Value{}, false
 	}
-	return cel.Cond(s.C, a, b), true
+	return cel.Cond(s.C, then, els), true
 }
 
 // Null implements Sequence.
@@ -66,6 +64,9 @@ func (s Branch) Elem() *schema.Type { return Concat{s.Then, s.Els}.Elem() }
 
 // Ordered implements Sequence.
 func (s Branch) Ordered() bool { return s.Then.Ordered() && s.Els.Ordered() }
+
+// Origin implements Sequence.
+func (s Branch) Origin() origin { return Concat{s.Then, s.Els}.Origin() }
 
 // Guarded is a sequence that counts only where a value is found. Read strictly, it
 // is an error where the value is missing; softly it is then null.
@@ -135,3 +136,19 @@ func (PresentSequence) Null() cel.Bool { return cel.False() }
 func (s PresentSequence) List(l *Lowering, _ bool) (cel.Value, bool) {
 	return s.Sequence.List(l, false)
 }
+
+// SortedSequence is a list that was sorted. CEL sorts from 1.35 on; before, its elements can
+// be searched and counted.
+type SortedSequence struct{ Sequence }
+
+// List implements Sequence.
+func (s SortedSequence) List(l *Lowering, strict bool) (cel.Value, bool) {
+	v, ok := s.Sequence.List(l, strict)
+	if !ok || !l.Release.Has("sort") {
+		return cel.Value{}, false
+	}
+	return v.Call(cel.FuncSort), true
+}
+
+// Ordered implements Sequence.
+func (s SortedSequence) Ordered() bool { return true }

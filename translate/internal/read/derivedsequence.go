@@ -9,6 +9,8 @@ import (
 type Filtered struct {
 	Of   Sequence
 	Keep func(*Lowering, Operand) cel.Bool
+	// NonNull tells that they are those of a list of unknown type that are not null.
+	NonNull bool
 }
 
 // Quantify implements Sequence.
@@ -51,8 +53,8 @@ func (s Filtered) Elem() *schema.Type { return s.Of.Elem() }
 // Ordered implements Sequence.
 func (s Filtered) Ordered() bool { return s.Of.Ordered() }
 
-// NonNull is the elements of a list of unknown type that are not null.
-type NonNull struct{ Filtered }
+// Origin implements Sequence.
+func (s Filtered) Origin() origin { return s.Of.Origin() }
 
 // Mapped is f of each element, without those for which it is missing or null.
 type Mapped struct {
@@ -114,12 +116,13 @@ func (s Mapped) List(l *Lowering, strict bool) (cel.Value, bool) {
 func (s Mapped) Null() cel.Bool { return s.Of.Null() }
 
 // Elem implements Sequence.
-func (s Mapped) Elem() *schema.Type {
-	return s.probe().Typ()
-}
+func (s Mapped) Elem() *schema.Type { return s.probe().Typ() }
 
 // Ordered implements Sequence.
 func (s Mapped) Ordered() bool { return s.Of.Ordered() && s.probe().ordered() }
+
+// Origin implements Sequence.
+func (s Mapped) Origin() origin { return s.probe().Origin() }
 
 // probe is f of some element.
 func (s Mapped) probe() Operand { return s.F(s.L, ElementOf(s.Of, cel.Ident("x"))) }
@@ -164,18 +167,21 @@ func (s Flat) List(l *Lowering, strict bool) (cel.Value, bool) {
 func (s Flat) Null() cel.Bool { return s.Of.Null() }
 
 // Elem implements Sequence.
-func (s Flat) Elem() *schema.Type {
-	return s.probe().Elem()
-}
+func (s Flat) Elem() *schema.Type { return s.probe().Elem() }
 
 // Ordered implements Sequence.
 func (s Flat) Ordered() bool { return s.Of.Ordered() && s.probe().Ordered() }
+
+// Origin implements Sequence.
+func (s Flat) Origin() origin { return s.probe().Origin() }
 
 // probe is f of some element.
 func (s Flat) probe() Sequence { return s.F(s.L, ElementOf(s.Of, cel.Ident("x"))) }
 
 // countBy adds up the counts of the parts of a nested sequence.
 func countBy(l *Lowering, s Sequence, strict bool) cel.Value {
+	var of Sequence
+	var within func(l *Lowering, part Sequence) Sequence // s of a part of what it is of
 	switch s := s.(type) {
 	case Flat:
 		if src, ok := s.Of.List(l, strict); ok {
@@ -183,20 +189,14 @@ func countBy(l *Lowering, s Sequence, strict bool) cel.Value {
 				return s.F(l, ElementOf(s.Of, x)).Count(l, false)
 			}).Call(cel.FuncSum)
 		}
-		if outer, ok := s.Of.(Flat); ok {
-			inner := Flat{L: l, Of: outer.Of, F: func(l *Lowering, x Operand) Sequence { return Flat{L: l, Of: outer.F(l, x), F: s.F} }}
-			return countBy(l, inner, strict)
-		}
+		of, within = s.Of, func(l *Lowering, part Sequence) Sequence { return Flat{L: l, Of: part, F: s.F} }
 	case Filtered:
-		if outer, ok := s.Of.(Flat); ok {
-			inner := Flat{L: l, Of: outer.Of, F: func(l *Lowering, x Operand) Sequence { return Filtered{Of: outer.F(l, x), Keep: s.Keep} }}
-			return countBy(l, inner, strict)
-		}
+		of, within = s.Of, func(_ *Lowering, part Sequence) Sequence { return Filtered{Of: part, Keep: s.Keep} }
 	case Mapped:
-		if outer, ok := s.Of.(Flat); ok {
-			inner := Flat{L: l, Of: outer.Of, F: func(l *Lowering, x Operand) Sequence { return Mapped{L: l, Of: outer.F(l, x), F: s.F} }}
-			return countBy(l, inner, strict)
-		}
+		of, within = s.Of, func(l *Lowering, part Sequence) Sequence { return Mapped{L: l, Of: part, F: s.F} }
+	}
+	if outer, ok := of.(Flat); ok {
+		return countBy(l, Flat{L: l, Of: outer.Of, F: func(l *Lowering, x Operand) Sequence { return within(l, outer.F(l, x)) }}, strict)
 	}
 	panic(l.Unsupported("counting the elements of this projection"))
 }

@@ -43,7 +43,7 @@ func nonNullItems(s ListOf) Sequence {
 	if KindOf(s.Elem()) != schema.Any {
 		return s
 	}
-	return NonNull{Filtered{Of: s, Keep: func(_ *Lowering, x Operand) cel.Bool { return cel.Not(IsNull(x.V.Expr)) }}}
+	return Filtered{Of: s, Keep: func(_ *Lowering, x Operand) cel.Bool { return cel.Not(IsNull(x.V.Expr)) }, NonNull: true}
 }
 
 // Hint is the last field on the way to a value, to name its elements after.
@@ -76,7 +76,6 @@ func selection(l *Lowering, j Operand) Sequence {
 			out = append(out, Single{part})
 		case p.IsFalse():
 		default:
-			part := part
 			out = append(out, Filtered{Of: Single{part.Settled()}, Keep: func(l *Lowering, _ Operand) cel.Bool { return Present(l, part) }})
 		}
 	}

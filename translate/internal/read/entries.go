@@ -15,18 +15,7 @@ type Entries struct {
 }
 
 func (s Entries) source(strict bool) cel.Value {
-	src := s.V.Expr
-	switch {
-	case strict:
-		src = s.V.orNull()
-	case !s.V.Certain():
-		if s.V.Opt.IsZero() {
-			src = cel.Cond(s.V.Found(), s.V.Expr, cel.Map())
-		} else {
-			src = s.V.Opt.OrValue(cel.Map())
-		}
-	}
-	return s.keyed(src)
+	return s.keyed(s.V.source(strict, cel.Map()))
 }
 
 // keyed is the map as one whose keys are not known when compiling: the type checker
@@ -95,3 +84,11 @@ func (s Entries) Elem() *schema.Type {
 
 // Ordered implements Sequence.
 func (s Entries) Ordered() bool { return false }
+
+// Origin implements Sequence.
+func (s Entries) Origin() origin {
+	if s.Values {
+		return s.V.Origin
+	}
+	return FromRequest
+}

@@ -1,25 +1,13 @@
 package read
 
 import (
-	"strings"
+	"slices"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
-
-// ContainsText is what CEL calls contains, of texts that are known.
-func ContainsText(s, sub string) bool { return strings.Contains(s, sub) }
-
-// ChangeCase is to_upper or to_lower of a text that is known.
-func ChangeCase(f jmespath.Func, s string) string {
-	if f == jmespath.FuncToUpper {
-		return strings.ToUpper(s)
-	}
-	return strings.ToLower(s)
-}
 
 // LiteralTree is a literal of the policy as a CEL literal.
 func LiteralTree(l *Lowering, v any) (cel.Value, bool) {
@@ -45,31 +33,32 @@ func LiteralTree(l *Lowering, v any) (cel.Value, bool) {
 		}
 		return cel.Map(out...), true
 	case float64:
-		if v == float64(int64(v)) {
-			return cel.Int(int64(v)), true
-		}
-		return cel.Double(v), true
+		return NumberOf(v), true
 	}
 	return Literal(v), true
 }
 
+// NumberOf is a number as a CEL literal, an integer where it is one.
+func NumberOf(f float64) cel.Value {
+	if f == float64(int64(f)) {
+		return cel.Int(int64(f))
+	}
+	return cel.Double(f)
+}
+
 // homogeneous wraps literals of mixed types in dyn, which CEL's lists want.
 func homogeneous(vs []any, out []cel.Value) []cel.Value {
-	same := true
 	kind := func(v any) schema.Kind {
 		if f, ok := v.(float64); ok && f == float64(int64(f)) {
 			return schema.Int // as which it is written
 		}
 		return LitOf(v).Typ().Kind
 	}
-	for i := 1; i < len(vs); i++ {
-		same = same && kind(vs[i]) == kind(vs[0]) && kind(vs[i]) != schema.Any
-	}
-	if same {
-		return out
-	}
-	for i := range out {
-		out[i] = Dyn(out[i])
+	mixed := func(v any) bool { return kind(v) != kind(vs[0]) || kind(v) == schema.Any }
+	if len(vs) > 1 && slices.ContainsFunc(vs, mixed) {
+		for i := range out {
+			out[i] = Dyn(out[i])
+		}
 	}
 	return out
 }

@@ -34,21 +34,20 @@ func (l *Lowering) Need(c cel.Bool) { l.NeedFor("", c) }
 
 // NeedFor is need, where an error names a key.
 func (l *Lowering) NeedFor(hint string, c cel.Bool) {
-	if l.Needs.Hint == "" {
-		l.Needs.Hint = hint
-	}
-	if !c.IsTrue() && !listed(c, l.Needs.Conds) {
-		l.Needs.Conds = append(l.Needs.Conds, c)
-	}
+	l.Needs.add(&l.Needs.Conds, hint, c)
 }
 
 // Load notes that the query at hand is not evaluated unless c holds.
 func (l *Lowering) Load(hint string, c cel.Bool) {
-	if l.Needs.Hint == "" {
-		l.Needs.Hint = hint
+	l.Needs.add(&l.Needs.Loads, hint, c)
+}
+
+func (n *Needs) add(to *[]cel.Bool, hint string, c cel.Bool) {
+	if n.Hint == "" {
+		n.Hint = hint
 	}
-	if !c.IsTrue() && !listed(c, l.Needs.Loads) {
-		l.Needs.Loads = append(l.Needs.Loads, c)
+	if !c.IsTrue() && !listed(c, *to) {
+		*to = append(*to, c)
 	}
 }
 
@@ -124,7 +123,7 @@ func Fails(hint string) native.Truth { return native.MayErr(partial.Failing(hint
 
 // EitherWay builds what counts where c holds and what counts where it does not. What
 // each needs, it needs only then.
-func (l *Lowering) EitherWay(c cel.Bool, then, els func() cel.Bool) (t, e cel.Bool) {
+func EitherWay[T any](l *Lowering, c cel.Bool, then, els func() T) (t, e T) {
 	a := l.Collected(func() { t = then() })
 	b := l.Collected(func() { e = els() })
 	for _, n := range a.Conds {
@@ -178,10 +177,9 @@ func (l *Lowering) Ask(j Operand) bool {
 		}
 		return ok
 	case ChoiceForm:
-		var then, els bool
-		l.EitherWay(j.C,
-			func() cel.Bool { then = l.Ask(*j.Then); return cel.True() },
-			func() cel.Bool { els = l.Ask(*j.Els); return cel.True() })
+		then, els := EitherWay(l, j.C,
+			func() bool { return l.Ask(*j.Then) },
+			func() bool { return l.Ask(*j.Els) })
 		return then && els
 	case ErrorForm:
 		l.Failing(j)

@@ -44,7 +44,6 @@ func Measured(x cel.Value, t *schema.Type, op scalar.Relation, literal string) c
 		return cel.And(IsQuantity(x), compareQuantity(x, op, literal))
 	case scalar.AsDuration:
 		return cel.And(IsDuration(x), CompareDuration(x, op, literal))
-	case scalar.AsText:
 	}
 	return cel.False()
 }
@@ -84,7 +83,6 @@ func OrderQuantities(op scalar.Relation, q, w cel.Value) cel.Bool {
 		return q.Call(cel.FuncIsGreaterThan, w).AsBool()
 	case scalar.Less:
 		return q.Call(cel.FuncIsLessThan, w).AsBool()
-	case scalar.Equals, scalar.Differs, scalar.LessEqual, scalar.GreaterEqual:
 	}
 	return q.Call(cel.FuncCompareTo, w).Compare(cel.Operator(op), cel.Int(0))
 }
@@ -92,24 +90,13 @@ func OrderQuantities(op scalar.Relation, q, w cel.Value) cel.Bool {
 // CompareInt is v op q for an integer v, without fractions in the expression.
 func CompareInt(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Bool {
 	floor, exact := scalar.Floor(q)
-	switch op {
-	case scalar.Equals, scalar.Differs:
-		if !exact {
-			return cel.Lit(op == scalar.Differs)
-		}
+	switch {
+	case exact:
 		return v.Compare(cel.Operator(op), cel.Int(floor))
-	case scalar.Less:
-		if exact {
-			return v.Compare(cel.Less, cel.Int(floor))
-		}
+	case op == scalar.Equals || op == scalar.Differs:
+		return cel.Lit(op == scalar.Differs)
+	case op == scalar.Less || op == scalar.LessEqual:
 		return v.Compare(cel.LessEqual, cel.Int(floor))
-	case scalar.LessEqual:
-		return v.Compare(cel.LessEqual, cel.Int(floor))
-	case scalar.Greater:
-	case scalar.GreaterEqual:
-		if exact {
-			return v.Compare(cel.GreaterEqual, cel.Int(floor))
-		}
 	}
 	return v.Compare(cel.Greater, cel.Int(floor))
 }
@@ -121,6 +108,5 @@ func CompareNumber(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Boo
 	if floor, exact := scalar.Floor(q); exact {
 		return v.Compare(cel.Operator(op), cel.Int(floor))
 	}
-	f := q.AsApproximateFloat64()
-	return v.Compare(cel.Operator(op), cel.Double(f))
+	return v.Compare(cel.Operator(op), cel.Double(q.AsApproximateFloat64()))
 }

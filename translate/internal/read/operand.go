@@ -59,7 +59,10 @@ func TypeError(hint string) Operand { return Operand{Form: ErrorForm, Hint: hint
 
 // BoolOf is an expression of ours that is a boolean.
 func BoolOf(b cel.Bool) Operand {
-	return fold(OperandAt(PlaceOf(b.Value, &schema.Type{Kind: schema.Bool}).From(FromPredicate)))
+	if known, ok := b.Const(); ok {
+		return LitOf(known)
+	}
+	return OperandAt(PlaceOf(b.Value, &schema.Type{Kind: schema.Bool}).From(FromPredicate))
 }
 
 // IntOf is an int, without guards.
@@ -70,17 +73,6 @@ func StringOf(v cel.Value) Operand { return ValueOf(v, StringType()) }
 
 // ValueOf is an expression of a type, without guards.
 func ValueOf(expr cel.Value, typ *schema.Type) Operand { return OperandAt(PlaceOf(expr, typ)) }
-
-// DynamicOf is a value of any type, without guards.
-func DynamicOf(v cel.Value) Operand { return ValueOf(v, AnyType()) }
-
-// fold makes a literal of a boolean that is known.
-func fold(j Operand) Operand {
-	if b, ok := j.V.Expr.AsBool().Const(); ok && j.V.Certain() {
-		return LitOf(b)
-	}
-	return j
-}
 
 // Choice is one operand where c holds, and another where it does not.
 func Choice(c cel.Bool, then, els Operand) Operand {
@@ -273,11 +265,10 @@ func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	case MultiForm:
 		return WholeList(l, EveryPart(j))
 	case ChoiceForm:
-		var a, b cel.Value
 		var ok, ok2 bool
-		l.EitherWay(j.C,
-			func() cel.Bool { a, ok = Expr(l, *j.Then); return cel.True() },
-			func() cel.Bool { b, ok2 = Expr(l, *j.Els); return cel.True() })
+		a, b := EitherWay(l, j.C,
+			func() (v cel.Value) { v, ok = Expr(l, *j.Then); return v },
+			func() (v cel.Value) { v, ok2 = Expr(l, *j.Els); return v })
 		if !ok || !ok2 {
 			return cel.Value{}, false
 		}

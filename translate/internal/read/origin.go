@@ -46,7 +46,7 @@ func (j Operand) Origin() origin {
 	case PlaceForm:
 		return j.V.Origin
 	case SequenceForm:
-		return OriginOf(j.S)
+		return j.S.Origin()
 	case ChoiceForm:
 		if j.Els.Form == ErrorForm || j.Then.Typ().Kind == j.Els.Typ().Kind {
 			return j.Then.Origin()
@@ -55,59 +55,7 @@ func (j Operand) Origin() origin {
 	return FromRequest
 }
 
-// OriginOf is where the elements of a sequence come from.
-func OriginOf(s Sequence) origin {
-	switch s := s.(type) {
-	case ListOf:
-		return s.V.Origin
-	case StrictList:
-		return s.V.Origin
-	case Entries:
-		if s.Values {
-			return s.V.Origin
-		}
-	case Single:
-		return s.J.Origin()
-	case Filtered:
-		return OriginOf(s.Of)
-	case NonNull:
-		return OriginOf(s.Of)
-	case Mapped:
-		return s.probe().Origin()
-	case Flat:
-		return OriginOf(s.probe())
-	case Concat:
-		if len(s) > 0 && !differ(s) {
-			return OriginOf(s[0])
-		}
-	case Branch:
-		return OriginOf(Concat{s.Then, s.Els})
-	case OrEmpty:
-		return OriginOf(s.Sequence)
-	case Guarded:
-		return OriginOf(s.Sequence)
-	case WhereGroup:
-		return OriginOf(s.Sequence)
-	case FromMap:
-		return OriginOf(s.Sequence)
-	case PresentSequence:
-		return OriginOf(s.Sequence)
-	case SortedSequence:
-		return OriginOf(s.Sequence)
-	}
-	return FromRequest
-}
-
-func differ(parts []Sequence) bool {
-	for _, part := range parts[1:] {
-		if OriginOf(part) != OriginOf(parts[0]) {
-			return true
-		}
-	}
-	return false
-}
-
 // ElementOf is an element of a sequence, as CEL calls it.
 func ElementOf(s Sequence, x cel.Value) Operand {
-	return OperandAt(PlaceOf(x, s.Elem()).From(OriginOf(s)))
+	return OperandAt(PlaceOf(x, s.Elem()).From(s.Origin()))
 }

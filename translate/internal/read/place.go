@@ -1,6 +1,8 @@
 package read
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 )
@@ -88,15 +90,14 @@ func (v Place) below(name string) Place {
 	case schema.Map:
 		return v.step(name, v.Typ.Elem, false)
 	case schema.Any:
-		w := v
-		w.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], Guard{Cond: IsMap(v.Expr), Shape: true})
-		w.Opt = cel.Value{}
-		return w.step(name, AnyType(), false).dynamicStep()
+		return v.ShapedBy(IsMap(v.Expr)).step(name, AnyType(), false)
 	}
 	return v.none(name)
 }
 
-func (v Place) dynamicStep() Place {
+// ShapedBy is v behind a guard about its structure, and no longer an optional.
+func (v Place) ShapedBy(shape cel.Bool) Place {
+	v.Guards = append(slices.Clip(v.Guards), Guard{Cond: shape, Shape: true})
 	v.Opt = cel.Value{}
 	return v
 }
@@ -112,14 +113,16 @@ func (v Place) none(name string) Place {
 	return Place{
 		Expr:   cel.Func(cel.FuncDyn, v.Expr).Field(name),
 		Typ:    AnyType(),
-		Guards: append(v.Guards[:len(v.Guards):len(v.Guards)], Guard{Cond: cond, Shape: shape}),
+		Guards: append(slices.Clip(v.Guards), Guard{Cond: cond, Shape: shape}),
 		Never:  true,
 	}
 }
 
 func (v Place) step(name string, typ *schema.Type, required bool) Place {
 	if typ != nil && typ.Nullable && typ.Kind != schema.List { // of what may be null no type is known
-		return v.step(name, AnyType(), required).dynamicStep()
+		w := v.step(name, AnyType(), required)
+		w.Opt = cel.Value{}
+		return w
 	}
 	w := Place{Expr: v.Expr.Field(name), Typ: typ, Guards: v.Guards, Never: v.Never, Origin: v.Origin}
 	switch {
@@ -135,9 +138,9 @@ func (v Place) step(name string, typ *schema.Type, required bool) Place {
 	case !v.Opt.IsZero():
 		w.Opt = v.Opt.Opt(name)
 	}
-	w.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], Guard{Cond: v.Expr.Has(name)})
-	if typ != nil && typ.Nullable && typ.Kind == schema.List {
-		return w.nullable()
+	w.Guards = append(slices.Clip(v.Guards), Guard{Cond: v.Expr.Has(name)})
+	if typ != nil && typ.Nullable { // a list that the API server writes as null when it is empty
+		return w.ShapedBy(Dyn(w.Expr).Ne(cel.Null()))
 	}
 	return w
 }
@@ -149,16 +152,8 @@ func (v Place) Matched(key string) Place {
 		return w
 	}
 	w.Guards = w.Guards[:len(w.Guards)-1]
-	w.Typ = AnyType()
-	return w.dynamicStep()
-}
-
-// nullable is a place that may be null though its type is known: a list that the API
-// server writes as null when it is empty.
-func (v Place) nullable() Place {
-	v.Guards = append(v.Guards, Guard{Cond: Dyn(v.Expr).Ne(cel.Null()), Shape: true})
-	v.Opt = cel.Value{}
-	return v
+	w.Typ, w.Opt = AnyType(), cel.Value{}
+	return w
 }
 
 // Found tells that there is a value, which may still be null where the type is
@@ -231,16 +226,6 @@ func (v Place) Soft(missing bool, neutral cel.Value, pred func(cel.Value) cel.Bo
 	return cel.And(v.Found(), pred(v.Expr))
 }
 
-// strict is pred of the value; an error where a key is missing, and null's
-// verdict where a step of the path is no map.
-func (v Place) strict(null bool, pred func(cel.Value) cel.Bool) cel.Bool {
-	shaped := v.Shaped()
-	if null {
-		return cel.Implies(shaped, pred(v.Expr))
-	}
-	return cel.And(shaped, pred(v.Expr))
-}
-
 // TypeIs tells that a value of unknown type is of a CEL type.
 func TypeIs(v cel.Value, name string) cel.Bool { return v.Type().Eq(cel.Ident(name)) }
 
@@ -278,12 +263,7 @@ func (v Place) AsMap() Place {
 
 // MayMiss tells that reading the value strictly may be an error.
 func (v Place) MayMiss() bool {
-	for _, g := range v.Guards {
-		if !g.Shape {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.Guards, func(g Guard) bool { return !g.Shape })
 }
 
 // KeysFound is: no key on the way is missing, or a step before it is no map.
@@ -312,39 +292,41 @@ func (v Place) Elem() *schema.Type {
 
 // asList is a place of unknown type as a list; where it is none it counts as null.
 func (v Place) asList() Place {
-	w := v
-	w.Guards = append(v.Guards[:len(v.Guards):len(v.Guards)], Guard{Cond: IsList(v.Expr), Shape: true})
+	w := v.ShapedBy(IsList(v.Expr))
 	w.Typ = &schema.Type{Kind: schema.List, Elem: AnyType()}
-	w.Opt = cel.Value{}
 	return w
 }
 
-// orNull is the expression of a list or a map, which is read strictly: null, which has
-// no elements to CEL either, where a value of unknown type is something else.
-func (v Place) orNull() cel.Value {
-	if shaped := v.Shaped(); !shaped.IsTrue() && v.Opt.IsZero() {
+// source is a list or a map to go through. Read softly, it is empty where it is missing;
+// read strictly it is null, which has no elements to CEL either, where a value of unknown
+// type is something else.
+func (v Place) source(strict bool, empty cel.Value) cel.Value {
+	shaped := v.Shaped()
+	switch {
+	case strict && !shaped.IsTrue() && v.Opt.IsZero():
 		return cel.Cond(shaped, v.Expr, Dyn(cel.Null()))
+	case strict || v.Certain():
+		return v.Expr
+	case !v.Opt.IsZero():
+		return v.Opt.OrValue(empty)
 	}
-	return v.Expr
+	return cel.Cond(v.Found(), v.Expr, empty)
 }
 
 // Item is the place of a list's element.
 func (v Place) Item(n int) Place {
 	w := v
-	w.Guards = v.Guards[:len(v.Guards):len(v.Guards)]
 	if v.Dynamic() {
-		w.Guards = append(w.Guards, Guard{Cond: IsList(v.Expr), Shape: true})
-		w.Opt = cel.Value{}
+		w = v.ShapedBy(IsList(v.Expr))
 	}
 	i, least := cel.Int(int64(n)), n+1
 	if n < 0 {
 		i, least = v.Expr.Size().Binary(cel.Minus, cel.Int(int64(-n))), -n
 	}
-	w.Guards = append(w.Guards, Guard{Cond: v.Expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(least))), Shape: true})
+	w = w.ShapedBy(v.Expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(least))))
 	w.Expr, w.Typ = v.Expr.Index(i), v.Elem()
 	switch {
 	case n < 0 || v.Dynamic():
-		w.Opt = cel.Value{}
 	case v.Certain():
 		w.Opt = v.Expr.OptIndex(i)
 	case !v.Opt.IsZero():

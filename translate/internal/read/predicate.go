@@ -19,13 +19,20 @@ func IsTrue(x cel.Value, t *schema.Type) cel.Bool {
 type Pred struct {
 	Lit      func(any) cel.Bool                     // also nil, for null
 	Value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
-	Sequence func(Sequence) cel.Bool                // a list that is there
+	Sequence func(Sequence) cel.Bool                // a list that is there; nil for false
 	traits   func(traits) (is, known bool)          // what follows from what is known; nil for nothing
-	// single tells that value reads its argument once, so that a literal with the
-	// same verdict as null may stand in for a missing value.
+	// Neutral are more literals of a type that may stand in for a missing value, where
+	// the verdict on one is that on null.
 	Neutral func(*schema.Type) []any
 	// StandIn, where set, is lit of such a literal, which is read as a value of the request.
 	StandIn func(any) cel.Bool
+}
+
+func (p Pred) ofSequence(s Sequence) cel.Bool {
+	if p.Sequence == nil {
+		return cel.False()
+	}
+	return p.Sequence(s)
 }
 
 // Holds is p of j. Where strict is set, a missing key is an error; else it is null.
@@ -48,7 +55,7 @@ func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 			j.S = g
 		}
 		null := p.Lit(nil)
-		got := p.Sequence(j.S)
+		got := p.ofSequence(j.S)
 		isNull := j.S.Null()
 		if isNull.IsFalse() || sameIfEmpty(j.S, null, p) {
 			return got
@@ -58,7 +65,7 @@ func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 		}
 		return cel.And(cel.Not(isNull), got)
 	case MultiForm:
-		return p.Sequence(EveryPart(j))
+		return p.ofSequence(EveryPart(j))
 	case ImagesForm:
 		panic(l.Unsupported("a map of images as a value"))
 	case HashForm:
@@ -78,18 +85,9 @@ func sameIfEmpty(s Sequence, null cel.Bool, p Pred) bool {
 	if _, ok := s.(StrictList); ok { // it does not read as empty where it is no list
 		return false
 	}
-	of, ok := p.Sequence(Concat{}).Const()
+	of, ok := p.ofSequence(Concat{}).Const()
 	is, ok2 := null.Const()
 	return ok && ok2 && of == is
-}
-
-// eachWay is the choice j between other branches, of which each is built as EitherWay does.
-func eachWay(l *Lowering, j Operand, then, els func() Operand) Operand {
-	var t, e Operand
-	l.EitherWay(j.C,
-		func() cel.Bool { t = then(); return cel.True() },
-		func() cel.Bool { e = els(); return cel.True() })
-	return j.With(t, e)
 }
 
 // InEach applies f to every branch of a choice. What it asks to be there must be there
@@ -98,31 +96,23 @@ func InEach(l *Lowering, j Operand, f func(Operand) Operand) Operand {
 	if j.Form != ChoiceForm {
 		return f(j)
 	}
-	return eachWay(l, j,
+	return j.With(EitherWay(l, j.C,
 		func() Operand { return InEach(l, *j.Then, f) },
-		func() Operand { return InEach(l, *j.Els, f) })
+		func() Operand { return InEach(l, *j.Els, f) }))
 }
 
 func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
-	then, els := l.EitherWay(j.C,
+	then, els := EitherWay(l, j.C,
 		func() cel.Bool { return Holds(l, *j.Then, strict, p) },
 		func() cel.Bool { return Holds(l, *j.Els, strict, p) })
-	t, tok := then.Const()
-	e, eok := els.Const()
 	switch {
-	case tok && eok && t == e:
-		return then
-	case tok && eok && t:
-		return j.C
-	case tok && eok:
-		return cel.Not(j.C)
-	case eok && !e:
+	case els.IsFalse():
 		return cel.And(j.C, then)
-	case eok && e:
+	case els.IsTrue():
 		return cel.Implies(j.C, then)
-	case tok && !t:
+	case then.IsFalse():
 		return cel.And(cel.Not(j.C), els)
-	case tok && t:
+	case then.IsTrue():
 		return cel.Or(j.C, els)
 	}
 	return cel.CondBool(j.C, then, els)
@@ -130,9 +120,7 @@ func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 
 func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 	null := p.Lit(nil)
-	value := func(x cel.Value) cel.Bool {
-		return p.Value(x, v.Typ)
-	}
+	value := func(x cel.Value) cel.Bool { return p.Value(x, v.Typ) }
 	isNull, known := null.Const()
 	if !known {
 		panic(l.Unsupported("a comparison of a value that may be null with one that is not known"))
@@ -155,10 +143,13 @@ func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 				return // reads as false where it is null
 			}
 		}
-		if strict {
-			got = v.strict(isNull, value)
-		} else {
+		switch {
+		case !strict:
 			got = v.Soft(isNull, neutral, value)
+		case isNull:
+			got = cel.Implies(there, value(v.Expr))
+		default:
+			got = cel.And(there, value(v.Expr))
 		}
 	})
 	for i, c := range n.Conds { // of what is there

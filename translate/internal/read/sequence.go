@@ -27,6 +27,8 @@ type Sequence interface {
 	Elem() *schema.Type
 	// ordered tells that the order of the elements is not that of a map.
 	Ordered() bool
+	// origin is where the elements come from.
+	Origin() origin
 }
 
 // ListOf is the sequence of a list value.
@@ -36,17 +38,7 @@ type ListOf struct {
 }
 
 // Source is the list itself; one that must be there is an error where it is not.
-func (s ListOf) Source(strict bool) cel.Value {
-	switch {
-	case strict:
-		return s.V.orNull()
-	case s.V.Certain():
-		return s.V.Expr
-	case !s.V.Opt.IsZero():
-		return s.V.Opt.OrValue(cel.List())
-	}
-	return cel.Cond(s.V.Found(), s.V.Expr, cel.List())
-}
+func (s ListOf) Source(strict bool) cel.Value { return s.V.source(strict, cel.List()) }
 
 // Quantify implements Sequence.
 func (s ListOf) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
@@ -116,6 +108,9 @@ func (s ListOf) Elem() *schema.Type { return s.V.Elem() }
 // Ordered implements Sequence.
 func (s ListOf) Ordered() bool { return true }
 
+// Origin implements Sequence.
+func (s ListOf) Origin() origin { return s.V.Origin }
+
 // Concat is several sequences one after the other. It is never null.
 type Concat []Sequence
 
@@ -145,18 +140,15 @@ func (s Concat) Count(l *Lowering, _ bool) cel.Value {
 
 // List implements Sequence.
 func (s Concat) List(l *Lowering, _ bool) (cel.Value, bool) {
-	if len(s) == 0 {
-		return cel.List(), true
-	}
-	var sum cel.Value
+	sum := cel.List()
 	for i, part := range s {
 		list, ok := part.List(l, false)
-		if !ok {
+		switch {
+		case !ok:
 			return cel.Value{}, false
-		}
-		if i == 0 {
+		case i == 0:
 			sum = list
-		} else {
+		default:
 			sum = sum.Plus(Dyn(list)) // to the type checker, elements of different fields are of different types
 		}
 	}
@@ -205,6 +197,14 @@ func (s Concat) Ordered() bool {
 	return !slices.ContainsFunc(s, func(part Sequence) bool { return !part.Ordered() })
 }
 
+// Origin implements Sequence.
+func (s Concat) Origin() origin {
+	if len(s) == 0 || slices.ContainsFunc(s, func(part Sequence) bool { return part.Origin() != s[0].Origin() }) {
+		return FromRequest
+	}
+	return s[0].Origin()
+}
+
 // InParts applies f to a sequence, or to each part of one that is put together: the
 // parts keep the types of their elements.
 func InParts(s Sequence, f func(Sequence) Sequence) Sequence {
@@ -247,14 +247,15 @@ func (s Single) Elem() *schema.Type { return s.J.Typ() }
 // Ordered implements Sequence.
 func (s Single) Ordered() bool { return s.J.ordered() }
 
+// Origin implements Sequence.
+func (s Single) Origin() origin { return s.J.Origin() }
+
 // HintOf names the elements of a list, for variables.
 func HintOf(s Sequence) string {
 	switch s := s.(type) {
 	case ListOf:
 		return Singular(s.Hint)
 	case Filtered:
-		return HintOf(s.Of)
-	case NonNull:
 		return HintOf(s.Of)
 	case Mapped:
 		return HintOf(s.Of)

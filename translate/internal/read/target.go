@@ -185,17 +185,15 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 	required := func(name string, typ *schema.Type) *schema.Field {
 		return &schema.Field{Name: name, Type: typ, Required: true}
 	}
-	out := schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{}}
+	out := schema.Type{Kind: schema.Object, Open: true}
+	fields := map[string]*schema.Field{}
 	if t.Type != nil && t.Type.Kind == schema.Object {
 		out = *t.Type
-		fields := make(map[string]*schema.Field, len(t.Type.Fields))
-		for k, f := range t.Type.Fields {
-			fields[k] = f
-		}
-		out.Fields = fields
+		maps.Copy(fields, t.Type.Fields)
 	}
+	out.Fields = fields
 	if t.HasMetadata() {
-		meta := ObjectMeta(l)
+		meta := l.Opts.Schemas.ObjectMeta()
 		if !l.OfTemplate && t.HasName() {
 			meta = Named(meta)
 		}
@@ -223,9 +221,6 @@ func RefuseMetadata(l *Lowering, p *policy.Node) {
 		}
 	}
 }
-
-// ObjectMeta is the metadata of an object, or of a template.
-func ObjectMeta(l *Lowering) *schema.Type { return l.Opts.Schemas.ObjectMeta() }
 
 // Named is metadata with a name.
 func Named(meta *schema.Type) *schema.Type {

@@ -20,7 +20,7 @@ func Present(l *Lowering, j Operand) cel.Bool {
 	case ImagesForm:
 		return j.Images.Present(l)
 	case ChoiceForm:
-		then, els := l.EitherWay(j.C,
+		then, els := EitherWay(l, j.C,
 			func() cel.Bool { return Present(l, *j.Then) },
 			func() cel.Bool { return Present(l, *j.Els) })
 		return cel.CondBool(j.C, then, els)
@@ -54,7 +54,7 @@ func Truthy(l *Lowering, j Operand) cel.Bool {
 			switch KindOf(t) {
 			case schema.Bool:
 				return IsTrue(x, t)
-			case schema.String:
+			case schema.String, schema.IntOrString:
 				if IsQuantityType(t) { // which is never empty
 					return cel.True()
 				}
@@ -68,8 +68,6 @@ func Truthy(l *Lowering, j Operand) cel.Bool {
 				return cel.True()
 			case schema.Object: // {} is false; the type checker knows no == of an object type
 				return Dyn(x).Ne(cel.Map())
-			case schema.IntOrString:
-				return x.Ne(cel.String(""))
 			}
 			return cel.Not(Amongst(x, cel.Null(), cel.Lit(false).Value, cel.String(""), cel.List(), cel.Map()))
 		},
@@ -91,7 +89,7 @@ func truthOfParts(l *Lowering, j Operand) (cel.Bool, bool) {
 	case j.Form == PlaceForm && j.V.Origin == FromOrdering:
 		return j.V.Expr.AsBool(), true
 	case j.Form == ChoiceForm:
-		then, els := l.EitherWay(j.C,
+		then, els := EitherWay(l, j.C,
 			func() cel.Bool { return Truthy(l, *j.Then) },
 			func() cel.Bool { return Truthy(l, *j.Els) })
 		switch {

@@ -90,7 +90,7 @@ func overValue(l *read.Lowering, v read.Place, run func(read.Operand) cel.Bool) 
 		return read.AsSequence(l, read.OperandAt(v)).Quantify(l, cel.ForAll, false, run)
 	case schema.Any:
 		one := v.Soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
-			return cel.Or(read.IsList(x), read.IsNull(x), run(read.DynamicOf(x)))
+			return cel.Or(read.IsList(x), read.IsNull(x), run(read.ValueOf(x, read.AnyType())))
 		})
 		return cel.And(read.AsSequence(l, read.OperandAt(v)).Quantify(l, cel.ForAll, false, run), one)
 	}

@@ -2,6 +2,7 @@ package scalar
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,10 +18,7 @@ func Text(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return ""
-	}
+	b, _ := json.Marshal(v)
 	return string(b)
 }
 
@@ -84,30 +82,10 @@ func Same(a, b any) bool {
 	switch x := a.(type) {
 	case []any:
 		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !Same(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(x, y, Same)
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k := range x {
-			if v, ok := y[k]; !ok || !Same(x[k], v) {
-				return false
-			}
-		}
-		return true
-	}
-	switch b.(type) {
-	case []any, map[string]any:
-		return false
+		return ok && maps.EqualFunc(x, y, Same)
 	}
 	return a == b
 }

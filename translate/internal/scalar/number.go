@@ -1,28 +1,12 @@
 package scalar
 
 import (
-	"cmp"
 	"math"
 	"time"
 
 	"gopkg.in/inf.v0"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
-
-// CompareTexts compares two texts as durations or as quantities, where both are.
-func CompareTexts(a, b string) (int, bool) {
-	if d, ok := Duration(a); ok {
-		if e, ok := Duration(b); ok {
-			return cmp.Compare(d, e), true
-		}
-	}
-	if q, ok := Quantity(a); ok {
-		if r, ok := Quantity(b); ok {
-			return q.Cmp(r), true
-		}
-	}
-	return 0, false
-}
 
 // Duration reads a text as a duration.
 func Duration(s string) (time.Duration, bool) {
@@ -51,8 +35,8 @@ func Floor(q resource.Quantity) (int64, bool) {
 	return floor.UnscaledBig().Int64(), exact
 }
 
-// IsNonzeroDuration tells that a text is a duration; "0", which is written without a unit, is none.
-func IsNonzeroDuration(s string) bool {
-	_, ok := Duration(s)
-	return ok && s != "0"
+// nonzeroDuration reads a text as a duration; "0", which is written without a unit, is none.
+func nonzeroDuration(s string) (time.Duration, bool) {
+	d, ok := Duration(s)
+	return d, ok && s != "0"
 }

@@ -77,8 +77,6 @@ func Satisfies(v any, p string) bool {
 	return false
 }
 
-func isNumber(v any) bool { _, ok := Float(v); return ok }
-
 func (t Term) holds(v any) bool {
 	satisfied := func(a Atom) bool { return atomHolds(v, a) }
 	if t.Either {
@@ -103,19 +101,14 @@ func atomHolds(v any, a Atom) bool {
 	}
 	if n, ok := number.(string); ok {
 		as := ReadsOf(a.Operand, false)
-		if c, ok := as.compare(n, a.Operand); ok && !(as == AsDuration && isNumber(v)) {
+		_, isNumber := Float(v)
+		if c, ok := as.compare(n, a.Operand); ok && !(as == AsDuration && isNumber) {
 			return a.Op.Holds(c)
 		}
 	}
 	if v == nil {
 		return false
 	}
-	switch a.Op {
-	case Equals:
-		return WildMatch(a.Operand, text)
-	case Differs:
-		return !WildMatch(a.Operand, text)
-	case Less, LessEqual, Greater, GreaterEqual: // of texts there is no order
-	}
-	return false
+	matches := WildMatch(a.Operand, text)
+	return a.Op == Equals && matches || a.Op == Differs && !matches // of texts there is no order
 }

@@ -37,7 +37,6 @@ func (r Reads) compare(a, b string) (order int, ok bool) {
 		d, ok := Duration(a)
 		e, ok2 := Duration(b)
 		return cmp.Compare(d, e), ok && ok2
-	case AsText:
 	}
 	return 0, false
 }

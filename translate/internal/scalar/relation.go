@@ -43,7 +43,6 @@ func (r Relation) Mirrored() Relation {
 		return Less
 	case GreaterEqual:
 		return LessEqual
-	case Equals, Differs:
 	}
 	return r
 }

@@ -2,6 +2,7 @@ package scalar
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -73,22 +74,7 @@ func WildMatch(p, s string) bool {
 	return i == len(pattern)
 }
 
-// AnyIsWild tells whether a text holds * or ?.
-func AnyIsWild(texts []string) bool {
-	for _, t := range texts {
-		if IsWild(t) {
-			return true
-		}
-	}
-	return false
-}
-
 // AnyWild tells whether a pattern matches the text.
 func AnyWild(texts []string, s string) bool {
-	for _, t := range texts {
-		if WildMatch(t, s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(t string) bool { return WildMatch(t, s) })
 }
