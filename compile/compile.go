@@ -402,6 +402,7 @@ func (c *compilation) result(in Input) Result {
 			said = errors.within(r)
 			r.addCodes(said)
 		}
+		r.addCodes(t.Doubts)
 		r.Reason = r.reason(said)
 		out.Rules = append(out.Rules, r)
 	}

@@ -63,7 +63,7 @@ func (v Violations) String() string {
 		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
-		out = append(out, fmt.Sprintf("unknown for %s: the rule looks up what is not at hand (--param FILE gives it), or cannot be evaluated", Count(v.Unknown, "object", "objects")))
+		out = append(out, fmt.Sprintf("unknown for %s: the rule looks up what is not at hand (--param FILE gives ConfigMaps; API calls are not answered), or cannot be evaluated", Count(v.Unknown, "object", "objects")))
 	}
 	if v.Unread {
 		out = append(out, "unknown for objects that you may not read")
