@@ -135,7 +135,7 @@ internal/incluster: api/v1alpha1 background background/live cel cleanup controll
 internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy report schema vap
-internal/dev: cleanup controller deploy/crds diag internal/controlplane internal/exit internal/incluster internal/input internal/kyverno internal/manifest internal/standin policy report vap webhook webhook/certs webhook/endpoint webhook/registration webhook/world
+internal/dev: api/v1alpha1 cleanup controller deploy/crds diag internal/controlplane internal/exit internal/incluster internal/input internal/kyverno internal/manifest internal/standin policy report vap webhook webhook/certs webhook/endpoint webhook/registration webhook/world
 internal/manual:
 internal/release:
 internal/snippets:

@@ -150,7 +150,7 @@ const (
 func waves() []report.Wave {
 	return []report.Wave{
 		{Number: auditing, Title: "native, audit only",
-			Advice: "Nothing can be denied by mistake. Move these first, and compare the reports."},
+			Advice: "Nothing can be denied by mistake. Move these first, and compare what both find (kvap migrate compare)."},
 		{Number: enforcing, Title: "native, enforcing, no known difference",
 			Advice: "Run them beside Kyverno (kvap migrate shadow), compare, then enforce."},
 		{Number: different, Title: "native, with differences to be read",
@@ -158,6 +158,6 @@ func waves() []report.Wave {
 		{Number: remaining, Title: "needs kvap's webhook",
 			Advice: "Follow the way out that a code names, or install the controller, whose webhook serves these rules."},
 		{Number: staying, Title: "stays with Kyverno",
-			Advice: "Some rule has no place with kvap. Rewrite it, or keep Kyverno for it."},
+			Advice: "Some rule has an error, or no place with kvap. Correct the error and plan again; rewrite the rule, or keep a Kyverno that still runs it."},
 	}
 }

@@ -32,7 +32,7 @@ type Ahead struct {
 // What becomes of a policy.
 const (
 	AsNow    = "as now"
-	NoEffect = "no effect" // Kyverno does nothing by it, and it can only be deleted
+	NoEffect = "ignored" // Kyverno does nothing by it, and it can only be deleted
 	Gone     = "gone"      // with the definition of its kind
 )
 

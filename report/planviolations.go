@@ -96,7 +96,7 @@ func (l *Looked) PassOver(name string) {
 
 // String is how many objects there were, and what is missing.
 func (l Looked) String() string {
-	s := Count(l.Objects, "object", "objects") + " judged as if they were created now"
+	s := Count(l.Objects, "object", "objects") + " judged, as if created now"
 	notJudged := l.PassedOver
 	if l.Excluded > 0 {
 		excluded := Count(l.Excluded, "object", "objects") + " of namespaces that bindings leave out"

@@ -66,6 +66,7 @@ input was left out.`,
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of the cluster whose PolicyExceptions count; none for none, * for all")
 	addPackedByMatch(fs, &f.Flags)
 	addMutations(fs, &f.Flags)
+	fs.Lookup("params").DefValue, f.Params = "kvap", "kvap" // as the controller does by default
 	f.addConnection(fs)
 	f.viewFlags.add(fs, "", "all diagnostics, with their places; else only errors")
 	addRecursive(fs)
@@ -149,7 +150,7 @@ func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
 	if f.output == "html" {
 		return report.Page{Title: "Migration plan", Plan: &plan}.WriteHTML(cmd.OutOrStdout())
 	}
-	if err := writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan); err != nil || f.output != "table" {
+	if err := writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan); err != nil || f.output != "table" || plan.Totals.Unsupported == plan.Totals.Policies {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), "next: kvap migrate shadow "+f.allToShadow())

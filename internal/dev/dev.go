@@ -119,6 +119,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := d.settle(ctx, d.plane.Config(controlplane.Admin), d.policies()-refused); err != nil {
+		return err
+	}
 	d.greet()
 	select {
 	case <-ctx.Done():

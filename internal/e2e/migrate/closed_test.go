@@ -117,7 +117,7 @@ func TestClosed(t *testing.T) {
 			t.Cleanup(func() { _ = c.Delete(context.Background(), d) })
 			planned := c.migrate(t, 0, "plan")
 			for _, want := range []string{
-				"Kyverno is 1.20.0 (image reg.kyverno.io/kyverno/kyverno:v1.20.0)", "takes no new or changed policy of kyverno.io any more: ", "no effect     gone",
+				"Kyverno is 1.20.0 (image reg.kyverno.io/kyverno/kyverno:v1.20.0)", "takes no new or changed policy of kyverno.io any more: ", "ignored       gone",
 			} {
 				if !strings.Contains(planned, want) {
 					t.Errorf("plan does not say %q", want)
