@@ -341,7 +341,8 @@ const (
 	// The webhook judges the rule, unless it is written in another way. Where the kind
 	// is a custom one, --crds gives its types, and more has an expression. A newer
 	// --kubernetes-version knows more of CEL. Often the message names the part to write
-	// differently.
+	// differently. Of images.containers."{{ element.name }}".registry there is no native
+	// form; images.containers.*.registry, outside of a foreach, has one.
 	//
 	// Example:
 	//
@@ -419,7 +420,12 @@ const (
 	// PatternVariable occurs when a pattern holds a variable of the request: its
 	// operators and wildcards are known only at run time.
 	//
-	// Write the comparison as a condition of a deny rule.
+	// Write the comparison as a condition of a deny rule. A text of a ConfigMap may stand
+	// beside a wildcard there, with an operator of membership:
+	//
+	//	key: "{{ element.image }}"
+	//	operator: AnyNotIn
+	//	value: "{{ settings.data.registry }}/*"
 	//
 	// Example:
 	//

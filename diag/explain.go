@@ -396,7 +396,8 @@ func describe(c Code) (name, text, example string) {
 				"The webhook judges the rule, unless it is written in another way. Where the kind\n" +
 				"is a custom one, --crds gives its types, and more has an expression. A newer\n" +
 				"--kubernetes-version knows more of CEL. Often the message names the part to write\n" +
-				"differently.",
+				"differently. Of images.containers.\"{{ element.name }}\".registry there is no native\n" +
+				"form; images.containers.*.registry, outside of a foreach, has one.",
 			"validate:\n" +
 				"  deny:\n" +
 				"    conditions:\n" +
@@ -464,7 +465,12 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a pattern holds a variable of the request: its\n" +
 				"operators and wildcards are known only at run time.\n" +
 				"\n" +
-				"Write the comparison as a condition of a deny rule.",
+				"Write the comparison as a condition of a deny rule. A text of a ConfigMap may stand\n" +
+				"beside a wildcard there, with an operator of membership:\n" +
+				"\n" +
+				"\tkey: \"{{ element.image }}\"\n" +
+				"\toperator: AnyNotIn\n" +
+				"\tvalue: \"{{ settings.data.registry }}/*\"",
 			"validate:\n" +
 				"  pattern:\n" +
 				"    metadata:\n" +

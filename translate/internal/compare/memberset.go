@@ -152,7 +152,7 @@ func (s sequenceSet) matches(x cel.Value, t *schema.Type, y read.Operand) cel.Bo
 	case schema.Int, schema.Bool, schema.IntOrString:
 		text = cel.Func(cel.FuncString, x)
 	default:
-		panic(s.l.Unsupported("the membership of a value whose type is not known in texts that are only known at run time"))
+		panic(s.l.Unsupported("the membership of a value whose type is not known, as of elements of containers and ephemeralContainers together, in texts that are only known at run time"))
 	}
 	is := matchesPattern(text, y)
 	if mutual(s.l, s.op) && mayBeText(t) {
