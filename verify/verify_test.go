@@ -108,6 +108,32 @@ func TestValidatingPolicyGivesEvidence(t *testing.T) {
 }
 
 // The same seed gives the same run, another seed another.
+// TestGroupsThatConditionsName: requests have the groups and users that conditions name.
+func TestGroupsThatConditionsName(t *testing.T) {
+	p := parsed(t, `
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: exempt}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: exempt
+    match: {any: [{resources: {kinds: [ConfigMap], operations: [CREATE]}}]}
+    preconditions:
+      all:
+      - {key: "{{ request.userInfo.groups }}", operator: AllNotIn, value: [platform-admins]}
+      - {key: "{{ request.userInfo.username }}", operator: NotEquals, value: release-robot}
+    validate: {deny: {}}
+`)
+	got, err := Policy(t.Context(), p, Options{Setting: seeded(theLab().setting, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got.Rules[0]; got.Disagree() || r.BothWays != r.Predicates {
+		t.Errorf("disagree %v, %d of %d predicates both ways: %v", got.Disagree(), r.BothWays, r.Predicates, r.Unseen)
+	}
+}
+
 func TestSeed(t *testing.T) {
 	run := func(seed uint64) string {
 		e, err := Policy(context.Background(), parsed(t, typical), Options{Setting: seeded(theLab().setting, seed), Requests: 300})
