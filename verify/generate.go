@@ -49,6 +49,7 @@ func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *sch
 			g.focus.add(m)
 		}
 	}
+	g.asked(p.Source)
 	if p.Validating != nil {
 		g.expressed(p.Validating)
 	}
@@ -91,6 +92,43 @@ func (g *generator) block(b *policy.MatchBlock) {
 		for _, s := range f.Subjects {
 			g.subject(s)
 		}
+	}
+}
+
+// asked adds the users and groups that conditions compare those of the request with:
+//
+//	key: "{{ request.userInfo.groups }}"
+//	operator: AnyIn
+//	value: [platform-admins]
+func (g *generator) asked(n *policy.Node) {
+	if n == nil {
+		return
+	}
+	if key := n.Get("key"); key != nil {
+		for _, kind := range []struct{ path, subject string }{{"userInfo.groups", "Group"}, {"userInfo.username", "User"}} {
+			if strings.Contains(key.Str, kind.path) {
+				g.subjects(kind.subject, n.Get("value"))
+			}
+		}
+	}
+	for _, f := range n.Fields {
+		g.asked(f.Value)
+	}
+	for _, item := range n.Items {
+		g.asked(item)
+	}
+}
+
+// subjects adds the texts of a value as the names of users or groups.
+func (g *generator) subjects(kind string, value *policy.Node) {
+	switch {
+	case value == nil:
+	case value.Kind == policy.List:
+		for _, item := range value.Items {
+			g.subjects(kind, item)
+		}
+	case value.Str != "":
+		g.subject(policy.Subject{Kind: kind, Name: value.Str})
 	}
 }
 
