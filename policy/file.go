@@ -179,7 +179,7 @@ func (c chunk) syntax(name string, err error) diag.Diagnostic {
 		return d
 	}
 	line, text := errorLine(err)
-	reason := text
+	var reason string
 	switch {
 	case strings.Contains(text, "tab character"), strings.Contains(text, "cannot start any token") && hasTab(lineOf(c.text, line)):
 		for hasTab(lineOf(c.text, line+1)) && !hasTab(lineOf(c.text, line)) {

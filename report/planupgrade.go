@@ -33,7 +33,7 @@ type Ahead struct {
 const (
 	AsNow    = "as now"
 	NoEffect = "ignored" // Kyverno does nothing by it, and it can only be deleted
-	Gone     = "gone"      // with the definition of its kind
+	Gone     = "gone"    // with the definition of its kind
 )
 
 // legacy is how many policies there are of kinds that Kyverno gives up.

@@ -1,7 +1,7 @@
 package pack
 
 import (
-	"fmt"
+	"encoding/hex"
 	"hash/fnv"
 	"io"
 	"slices"
@@ -158,7 +158,7 @@ func shortName(t native.Target) string {
 func shortHash(s string) string {
 	h := fnv.New32a()
 	io.WriteString(h, s+"\x00")
-	return fmt.Sprintf("%06x", h.Sum32()&0xffffff)
+	return hex.EncodeToString(h.Sum(nil)[1:])
 }
 
 func (g group) kindPart() string {
