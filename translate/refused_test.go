@@ -68,6 +68,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"a comparison of a list whose elements may be errors"},
 		{"an existence anchor in a foreach with an excuse", `validate: {failureAction: Enforce, foreach: [{list: request.object.spec.l, pattern: {^(m): [{a: 1}], b: "?*"}}]}`,
 			"an existence anchor, in a foreach"},
+		{"what may be a number as the name of a field", `validate: {deny: {conditions: {any: [{key: '{{ request.object.metadata.labels."{{ request.object.spec.ratio }}" }}', operator: Equals, value: x}]}}}`,
+			"a field whose name may be another thing than a text"},
 		{"a list as the name of a field", `validate: {deny: {conditions: {any: [{key: '{{ request.object.metadata.labels."{{ request.object.metadata.ownerReferences[].name }}" }}', operator: Equals, value: x}]}}}`,
 			"a field whose name is a list"},
 		{"the order of a text and of what is known of it", "validate: {deny: {conditions: {any: [{key: '{{ request.object.metadata.name }}', operator: GreaterThan, value: '{{ request.object.metadata.name | [*] | length(@ || `[]`) }}'}]}}}",
