@@ -71,8 +71,11 @@ func field(l *read.Lowering, j read.Operand, name string) read.Operand {
 
 // dynamicField is the value of a key that is only known at run time.
 func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Operand {
-	if k := read.KindOf(key.Typ()); k == schema.Bool || k == schema.Int || k == schema.IntOrString {
+	switch read.KindOf(key.Typ()) {
+	case schema.Bool, schema.Int, schema.IntOrString:
 		key = read.StringOf(Text(l, key)) // as it stands in the query
+	case schema.Any, schema.Number:
+		panic(l.Unsupported("a field whose name may be another thing than a text"))
 	}
 	if mayBeNull(key) {
 		panic(l.Unsupported("a field whose name may be null"))
