@@ -90,7 +90,7 @@ func TestOptionsHaveNoMetadata(t *testing.T) {
 		p.try(t, []trial{{name: tt.names, operation: "CONNECT", object: options, want: tt.want, edit: connect}})
 	}
 	p := translateText(t, strings.Replace(denyingMatch(`{any: [{resources: {kinds: [Pod/exec]}}]}`, `{}`), "{deny: {}}", `{pattern: {metadata: {namespace: "x*"}}}`, 1), setting{})
-	if got := p.targets(); got != "webhook KV201" {
+	if got := p.targets(); got != "webhook KV201 KV120" {
 		t.Errorf("a pattern about their metadata is %s", got)
 	}
 }
