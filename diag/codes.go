@@ -754,9 +754,8 @@ const (
 	// Kubernetes 1.37 the API server stops following ConfigMaps for policies once no
 	// binding has used one for a second, until it is restarted.
 	//
-	// Keep one binding that uses a ConfigMap at all times: a policy that matches nothing
-	// will do. Or use --params kvap: then kvap controller copies the ConfigMap into an
-	// object of its own kind, and follows it.
+	// Keep one binding that uses a ConfigMap at all times. Or use --params kvap: then kvap
+	// controller copies the ConfigMap into an object of its own kind, and follows it.
 	ConfigMapParams Code = 308
 	// IgnoredAnchor occurs when a pattern has a conditional or existence anchor and
 	// errors are ignored. Where the anchor's key is nowhere in the object, Kyverno

@@ -775,9 +775,8 @@ func describe(c Code) (name, text, example string) {
 				"Kubernetes 1.37 the API server stops following ConfigMaps for policies once no\n" +
 				"binding has used one for a second, until it is restarted.\n" +
 				"\n" +
-				"Keep one binding that uses a ConfigMap at all times: a policy that matches nothing\n" +
-				"will do. Or use --params kvap: then kvap controller copies the ConfigMap into an\n" +
-				"object of its own kind, and follows it.",
+				"Keep one binding that uses a ConfigMap at all times. Or use --params kvap: then kvap\n" +
+				"controller copies the ConfigMap into an object of its own kind, and follows it.",
 			""
 	case IgnoredAnchor:
 		return "IgnoredAnchor",

@@ -49,7 +49,7 @@ func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *sch
 			g.focus.add(m)
 		}
 	}
-	g.asked(p.Source)
+	g.conditionSubjects(p.Source)
 	if p.Validating != nil {
 		g.expressed(p.Validating)
 	}
@@ -95,12 +95,12 @@ func (g *generator) block(b *policy.MatchBlock) {
 	}
 }
 
-// asked adds the users and groups that conditions compare those of the request with:
+// conditionSubjects adds the users and groups that conditions compare those of the request with:
 //
 //	key: "{{ request.userInfo.groups }}"
 //	operator: AnyIn
 //	value: [platform-admins]
-func (g *generator) asked(n *policy.Node) {
+func (g *generator) conditionSubjects(n *policy.Node) {
 	if n == nil {
 		return
 	}
@@ -112,10 +112,10 @@ func (g *generator) asked(n *policy.Node) {
 		}
 	}
 	for _, f := range n.Fields {
-		g.asked(f.Value)
+		g.conditionSubjects(f.Value)
 	}
 	for _, item := range n.Items {
-		g.asked(item)
+		g.conditionSubjects(item)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +16,8 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
-// How long the controller and the API server have to take up the policies: some five seconds
-// are usual. A policy with an error is never ready.
+// How long the controller and the API server have to take up the policies. A policy with an
+// error is never ready.
 const (
 	settleWithin = 20 * time.Second
 	settleEvery  = 200 * time.Millisecond
@@ -62,10 +61,8 @@ func (d *running) settle(ctx context.Context, config *rest.Config, applied int) 
 		return names
 	}
 	err = wait.PollUntilContextTimeout(ctx, settleEvery, settleWithin, true, func(ctx context.Context) (bool, error) {
-		if err := c.List(ctx, &list); err != nil && !apierrors.IsTimeout(err) {
-			return false, err
-		}
-		return len(list.Items) >= applied && len(notReady()) == 0, nil
+		err := c.List(ctx, &list)
+		return len(list.Items) >= applied && len(notReady()) == 0, err
 	})
 	if err != nil && !wait.Interrupted(err) {
 		return err

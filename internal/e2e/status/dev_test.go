@@ -85,6 +85,14 @@ func TestDev(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first", Namespace: "default"}}
+	if err := c.Create(t.Context(), bad, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "There is an owner.") {
+		t.Errorf("the first request is not judged: %v", err)
+	}
 	testcluster.Soon(t, "the policy is in force", func() bool {
 		text, err := exec.Command(kvap, "status", "--kubeconfig", kubeconfig).Output()
 		return err == nil && regexp.MustCompile(`tried +ClusterPolicy +True +enforce`).Match(text)
