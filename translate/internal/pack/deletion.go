@@ -47,9 +47,22 @@ func (u Unit) saysOfDeleted(d Unit) bool {
 		return false
 	}
 	u.Exempt = cel.False()
-	return u.rewritten(func(v cel.Value) cel.Value {
+	ofDeleted := u.inlined().rewritten(func(v cel.Value) cel.Value {
 		return v.Rename("object", "oldObject").Rename(vap.PodName, vap.OldPodName)
-	}).Text() == d.Text()
+	})
+	return ofDeleted.Text() == d.inlined().Text()
+}
+
+// inlined is the unit with its variables written out: those of a deletion have other names.
+func (u Unit) inlined() Unit {
+	variables := u.Variables
+	u.Variables = nil
+	return u.rewritten(func(v cel.Value) cel.Value {
+		for _, x := range slices.Backward(variables) { // a variable uses only those before it
+			v = v.SubstituteField("variables", x.Name, x.Expr)
+		}
+		return v
+	})
 }
 
 // placeOf is where the group has a target; -1 where it has not.
