@@ -15,7 +15,8 @@ import (
 //	size(o.l) != 0 && o.l.exists(x, ...)           o.l.exists(x, ...)
 //	has(o.name) && o.name == 'a'                   o.?name.orValue('') == 'a'
 //	!has(o.name) || !o.name.startsWith('a')        !o.?name.orValue('').startsWith('a')
-//	!(o.n > 1)                                     o.n <= 1
+//	has(o.n) && o.n > 1                            o.?n.orValue(0) > 1
+//	!(o.n > 1), !(o.n == 1)                        o.n <= 1, o.n != 1
 //	o.?type.orValue('long text') == 'long text'    !has(o.type) || o.type == 'long text'
 //	[o.l].exists(l, l.exists(x, ...))              o.l.exists(x, ...)
 //	o.?n.hasValue() ? o.n : 1                      o.?n.orValue(1)
@@ -100,7 +101,11 @@ func (n *node) isSelection() bool {
 
 // unordered is !n.
 func (n *node) unordered() *node {
-	if opposite, ok := n.operator().opposite(); ok && n.args[0].isOrdered() && n.args[1].isOrdered() {
+	opposite, ok := n.operator().inverse()
+	if !ok && n.op == opBinary && n.args[0].isOrdered() && n.args[1].isOrdered() {
+		opposite, ok = n.operator().opposite()
+	}
+	if ok {
 		return newNode(node{op: opBinary, name: string(opposite), args: n.args})
 	}
 	return not(n)
@@ -132,7 +137,7 @@ type presence struct {
 }
 
 func (p presence) short(n *node) *node {
-	return p.op.of(p.texts(p.joined(p.searched(n.args))))
+	return p.op.of(p.values(p.joined(p.searched(n.args))))
 }
 
 // asked is what a term asks to be there, or nil.
@@ -246,12 +251,12 @@ func (n *node) emptyIfMissing() *node {
 	return nil
 }
 
-// texts leaves out the terms that ask whether a text is there beside one that tests it, where
-// an empty text decides the chain as one that is missing does.
-func (p presence) texts(args []*node) []*node {
+// values leaves out the terms that ask whether a value is there beside one that tests it, where
+// some literal in its place decides the chain as a value that is missing does.
+func (p presence) values(args []*node) []*node {
 	args = slices.Clone(args)
 	for i := 0; i < len(args); {
-		if optional := p.text(args[i]); optional != nil && (p.defaulted(args[i+1:], optional) || p.defaulted(args[:i], optional)) {
+		if optional := p.value(args[i]); optional != nil && (p.defaulted(args[i+1:], optional) || p.defaulted(args[:i], optional)) {
 			args = slices.Delete(args, i, i+1)
 			continue
 		}
@@ -260,9 +265,9 @@ func (p presence) texts(args []*node) []*node {
 	return args
 }
 
-// text is the place of a text that a term asks to be there, or not to be empty: o.?name of
-// has(o.name), o.?name.hasValue() and o.?name.orValue("") != ""; else it is nil.
-func (p presence) text(term *node) *node {
+// value is the place of a value that a term asks to be there, or of a text not to be empty:
+// o.?name of has(o.name), o.?name.hasValue() and o.?name.orValue("") != ""; else it is nil.
+func (p presence) value(term *node) *node {
 	if term.operator() == p.differs && isEmptyText(term.args[1]) && term.args[0].isOrValue() && isEmptyText(term.args[0].args[1]) {
 		return term.args[0].args[0]
 	}
@@ -280,26 +285,23 @@ func (p presence) text(term *node) *node {
 
 func isEmptyText(n *node) bool { return n.op == opString && n.lit == "" }
 
-// defaulted puts an empty text where the first term that tests the text has none, if that
+// defaulted puts a literal where the first term that tests the value has none, if that
 // decides the chain.
 func (p presence) defaulted(later []*node, optional *node) bool {
 	for i, term := range later {
-		test := term
+		test, decides := term, p.op == opOr
 		if term.op == opNot {
-			test = term.args[0]
+			test, decides = term.args[0], !decides
 		}
-		passes, ok := test.ofEmptyText()
-		if !ok || !goesTo(optional, test.args[0]) {
+		if len(test.args) != 2 || !goesTo(optional, test.args[0]) {
 			continue
 		}
-		if term.op == opNot {
-			passes = !passes
-		}
-		if passes != (p.op == opOr) {
+		stand, ok := test.standIn(decides)
+		if !ok {
 			continue
 		}
 		args := slices.Clone(test.args)
-		args[0] = Value{optional}.OrValue(String("")).n
+		args[0] = Value{optional}.OrValue(stand).n
 		if later[i] = test.with(args); term.op == opNot {
 			later[i] = not(later[i])
 		}
@@ -308,11 +310,63 @@ func (p presence) defaulted(later []*node, optional *node) bool {
 	return false
 }
 
-// ofEmptyText is what a test of a text by literals gives for an empty one.
-func (n *node) ofEmptyText() (is, ok bool) {
-	if len(n.args) != 2 {
+// standIn is a literal of which n, a test of a value by literals, says what it should; false
+// for none. Of texts it is the empty one, of numbers a small one or one of the test's own.
+func (n *node) standIn(is bool) (Value, bool) {
+	if of, ok := n.ofEmptyText(); ok {
+		return String(""), of == is
+	}
+	for _, i := range append([]int64{0, 1, -1}, n.ints()...) {
+		if of, ok := n.ofInt(i); ok && of == is {
+			return Int(i), true
+		}
+	}
+	return Value{}, false
+}
+
+// ints are the numbers that n, a test of a number by literals, tells apart.
+func (n *node) ints() []int64 {
+	var out []int64
+	for _, x := range append(slices.Clip(n.args[1].args), n.args[1]) {
+		if i, ok := x.lit.(int64); ok && x.op == opInt {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// ofInt is what a test of a number by literals gives for one.
+func (n *node) ofInt(i int64) (is, ok bool) {
+	if n.operator() == In {
+		ints := n.args[1].args
+		return slices.ContainsFunc(ints, func(x *node) bool { return x.lit == i }), n.args[1].op == opList && areInts(ints)
+	}
+	if n.args[1].op != opInt {
 		return false, false
 	}
+	switch than := n.args[1].lit.(int64); n.operator() {
+	case Equals:
+		return i == than, true
+	case Differs:
+		return i != than, true
+	case Greater:
+		return i > than, true
+	case GreaterEqual:
+		return i >= than, true
+	case Less:
+		return i < than, true
+	case LessEqual:
+		return i <= than, true
+	}
+	return false, false
+}
+
+func areInts(ns []*node) bool {
+	return !slices.ContainsFunc(ns, func(n *node) bool { return n.op != opInt })
+}
+
+// ofEmptyText is what a test of a text by literals gives for an empty one.
+func (n *node) ofEmptyText() (is, ok bool) {
 	literal, isText := n.args[1].lit.(string)
 	isText = isText && n.args[1].op == opString
 	switch n.operator() {

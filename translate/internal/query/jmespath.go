@@ -264,7 +264,11 @@ func orWithin(l *read.Lowering, a, b read.Operand, way read.Answers) read.Operan
 		return way.Left(b)
 	}
 	chosen := a.TruthyNow(taken)
-	return read.Choice(taken, chosen, way.Without(chosen, taken).Left(b))
+	left := way.Without(chosen, taken).Left(b)
+	if a.Form == read.PlaceForm && a.V.Kind() == schema.Bool { // of a boolean, only true is taken
+		chosen = read.LitOf(true)
+	}
+	return read.Choice(taken, chosen, left)
 }
 
 // isPredicate tells that j is a boolean that an expression of ours gives.
