@@ -63,6 +63,8 @@ func field(l *read.Lowering, j read.Operand, name string) read.Operand {
 		return read.Operand{Form: read.ErrorForm, Hint: name}
 	case read.ImagesForm:
 		panic(l.Unsupported("the image of one container"))
+	case read.SequenceForm, read.MultiForm:
+		panic(l.Unsupported("a field of a list"))
 	case read.ErrorForm:
 		return j
 	}
