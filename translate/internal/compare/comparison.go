@@ -202,7 +202,7 @@ func order(l *read.Lowering, op scalar.Relation, a, b read.Operand) cel.Bool {
 			return cel.Lit(ok && op.Holds(scalar.CompareFloats(f, want)))
 		},
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
-			return cel.And(numberIn(x, t), x.Compare(cel.Operator(op), read.NumberOf(want)))
+			return cel.And(numberIn(x, t), x.Compare(cel.Operator(op), read.NumberFor(t, want)))
 		},
 	})
 }

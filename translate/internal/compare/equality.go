@@ -39,7 +39,7 @@ func equalsLiteral(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.
 		if !ok || read.KindOf(t) == schema.Int && f != float64(int64(f)) {
 			return cel.False()
 		}
-		return equalsNumber(x, f)
+		return equalsNumber(x, t, f)
 	case schema.String:
 		text, ok := want.(string)
 		return cel.And(cel.Lit(ok), equalsText(x, t, text))
@@ -73,14 +73,14 @@ func perType(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.Bool {
 	case bool:
 		return x.Eq(cel.Lit(w).Value)
 	case float64:
-		return equalsNumber(x, w)
+		return equalsNumber(x, t, w)
 	case string:
 		text := equalsText(x, t, w)
 		if read.ReadsOf(w, t) != scalar.AsText || scalar.IsWild(w) {
 			text = cel.And(read.IsString(x), text)
 		}
 		if f, ok := scalar.Number(want); ok {
-			return cel.Or(text, equalsNumber(x, f))
+			return cel.Or(text, equalsNumber(x, t, f))
 		}
 		return text
 	case nil:
@@ -93,7 +93,9 @@ func perType(l *read.Lowering, x cel.Value, t *schema.Type, want any) cel.Bool {
 	return x.Eq(tree)
 }
 
-func equalsNumber(x cel.Value, f float64) cel.Bool { return x.Eq(read.NumberOf(f)) }
+func equalsNumber(x cel.Value, t *schema.Type, f float64) cel.Bool {
+	return x.Eq(read.NumberFor(t, f))
+}
 
 // equalsText is Equals of a text: the value is read as the literal asks, or is a wildcard.
 func equalsText(x cel.Value, t *schema.Type, want string) cel.Bool {
@@ -258,9 +260,9 @@ func numberEquals(x cel.Value, t *schema.Type, f float64) cel.Bool {
 	case schema.String:
 		return text
 	case schema.Any:
-		return cel.Or(equalsNumber(x, f), cel.And(read.IsString(x), text))
+		return cel.Or(equalsNumber(x, t, f), cel.And(read.IsString(x), text))
 	}
-	return equalsNumber(x, f)
+	return equalsNumber(x, t, f)
 }
 
 // unlessNull is the value of j where it is not null, and whether it is not; not ok where

@@ -48,7 +48,7 @@ func (s literalSet) has(x cel.Value, t *schema.Type) cel.Bool {
 	case schema.Int: // is no fraction, which the API server's type checker knows too
 		return IntIn(x, slices.DeleteFunc(s.texts(), isFraction))
 	case schema.Number:
-		return IntIn(x, s.texts())
+		return numberIsIn(x, t, s.texts())
 	case schema.IntOrString:
 		return byType(x, IntIn(x, s.texts()), native.OneOfTexts(x, s.texts()))
 	case schema.List, schema.Map, schema.Object: // what Kyverno prints of these has two characters at least
@@ -79,17 +79,22 @@ func isFraction(text string) bool {
 	return ok && f != float64(int64(f))
 }
 
-// IntIn is: the text of the number is one of the texts.
+// IntIn is: the text of an integer is one of the texts.
 func IntIn(x cel.Value, texts []string) cel.Bool {
+	return numberIsIn(x, &schema.Type{Kind: schema.Int}, texts)
+}
+
+// numberIsIn is: the text of the number is one of the texts.
+func numberIsIn(x cel.Value, t *schema.Type, texts []string) cel.Bool {
 	var numbers []cel.Value
 	var alts []cel.Bool
-	for _, t := range texts {
-		switch f, ok := scalar.Number(t); {
-		case scalar.IsWild(t):
-			alts = append(alts, intText(x, scalar.Atom{Op: scalar.Equals, Operand: t}))
-		case ok && scalar.NumberText(f) == t && f == float64(int64(f)):
-			numbers = append(numbers, cel.Int(int64(f)))
-		case ok && scalar.NumberText(f) == t:
+	for _, text := range texts {
+		switch f, ok := scalar.Number(text); {
+		case scalar.IsWild(text):
+			alts = append(alts, intText(x, scalar.Atom{Op: scalar.Equals, Operand: text}))
+		case ok && scalar.NumberText(f) == text && f == float64(int64(f)):
+			numbers = append(numbers, read.NumberFor(t, f))
+		case ok && scalar.NumberText(f) == text:
 			alts = append(alts, x.Eq(cel.Double(f)))
 		}
 	}

@@ -38,7 +38,7 @@ func hasNoOrder(lit any) bool {
 }
 
 func orderLiteral(l *read.Lowering, op scalar.Relation, x cel.Value, t *schema.Type, want any) cel.Bool {
-	ordered := cel.And(numberIn(x, t), orderNumber(op, x, want))
+	ordered := cel.And(numberIn(x, t), orderNumber(op, x, t, want))
 	if k := read.KindOf(t); k == schema.String || k == schema.Any {
 		ordered = cel.Or(ordered, cel.And(textIn(x, t), orderString(l, op, x, t, want)))
 	}
@@ -46,12 +46,12 @@ func orderLiteral(l *read.Lowering, op scalar.Relation, x cel.Value, t *schema.T
 }
 
 // orderNumber is a number key.
-func orderNumber(op scalar.Relation, x cel.Value, want any) cel.Bool {
+func orderNumber(op scalar.Relation, x cel.Value, t *schema.Type, want any) cel.Bool {
 	f, ok := scalar.Bound(want)
 	if !ok {
 		return cel.False()
 	}
-	return x.Compare(cel.Operator(op), read.NumberOf(f))
+	return x.Compare(cel.Operator(op), read.NumberFor(t, f))
 }
 
 // orderString is a text key, which is read as the literal is.

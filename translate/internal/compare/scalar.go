@@ -67,7 +67,7 @@ func ScalarOne(l *read.Lowering, v read.Place, p *policy.Node, lists bool) cel.B
 	case schema.Int:
 		return scalarInt(v.Expr, p)
 	case schema.Number:
-		return scalarDouble(l, v.Expr, p)
+		return scalarDouble(l, v.Expr, v.Typ, p)
 	}
 	return scalarString(v.Expr, p, v.Typ)
 }
@@ -120,14 +120,14 @@ func scalarInt(v cel.Value, p *policy.Node) cel.Bool {
 	return cel.False()
 }
 
-func scalarDouble(l *read.Lowering, v cel.Value, p *policy.Node) cel.Bool {
+func scalarDouble(l *read.Lowering, v cel.Value, t *schema.Type, p *policy.Node) cel.Bool {
 	switch p.Kind {
 	case policy.Null:
 		return v.Eq(cel.Double(0))
 	case policy.Int, policy.Float:
 		return v.Eq(cel.Double(number(p)))
 	case policy.String:
-		return patternDouble(l, v, p.Str)
+		return patternDouble(l, v, t, p.Str)
 	}
 	return cel.False()
 }

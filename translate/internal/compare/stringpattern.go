@@ -106,10 +106,10 @@ func intText(v cel.Value, a scalar.Atom) cel.Bool {
 }
 
 // patternDouble is: the number v, which may be a fraction, satisfies p.
-func patternDouble(l *read.Lowering, v cel.Value, p string) cel.Bool {
+func patternDouble(l *read.Lowering, v cel.Value, t *schema.Type, p string) cel.Bool {
 	return combine(p, func(a scalar.Atom) cel.Bool {
 		if q, ok := scalar.Quantity(a.Operand); ok {
-			return read.CompareNumber(v, a.Op, q)
+			return read.CompareNumber(v, t, a.Op, q)
 		}
 		if scalar.IsWild(a.Operand) && !scalar.IsAnything(a.Operand) && strings.Trim(a.Operand, "*?-+.E0123456789") == "" {
 			panic(l.Unsupported("a wildcard that may be about the text of a number with a fraction"))
@@ -121,7 +121,7 @@ func patternDouble(l *read.Lowering, v cel.Value, p string) cel.Bool {
 // patternAny is: v, whose type is not known, satisfies p. Lists and maps do not.
 func patternAny(l *read.Lowering, v cel.Value, p string) cel.Bool {
 	str := patternString(v, p, read.AnyType())
-	num := patternDouble(l, v, p)
+	num := patternDouble(l, v, read.AnyType(), p)
 	t, f := scalar.Satisfies(true, p), scalar.Satisfies(false, p)
 	null := scalar.Satisfies(nil, p)
 	if t && f && num.IsTrue() && !null { // ?* and the like: any scalar, but not every string

@@ -46,6 +46,15 @@ func NumberOf(f float64) cel.Value {
 	return cel.Double(f)
 }
 
+// NumberFor is a number as a literal to compare a value of a type with: of a number, to the
+// type checker, it is a double.
+func NumberFor(t *schema.Type, f float64) cel.Value {
+	if KindOf(t) == schema.Number {
+		return cel.Double(f)
+	}
+	return NumberOf(f)
+}
+
 // homogeneous wraps literals of mixed types in dyn, which CEL's lists want.
 func homogeneous(vs []any, out []cel.Value) []cel.Value {
 	kind := func(v any) schema.Kind {
@@ -71,8 +80,10 @@ func Candidates(t *schema.Type, p *policy.Node) []any {
 	switch t.Kind {
 	case schema.Bool:
 		return []any{false, true}
-	case schema.Int, schema.IntOrString, schema.Number:
+	case schema.Int, schema.IntOrString:
 		return []any{int64(0), int64(1)}
+	case schema.Number:
+		return []any{0.0, 1.0}
 	case schema.String:
 		if t.Format == schema.Quantity {
 			return []any{"0"}

@@ -104,8 +104,8 @@ func CompareInt(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Bool {
 // CompareNumber is v op q for a number of either type. Kyverno rounds a double
 // to six decimals first; a value that differs from the bound by less than that is
 // not told apart from it there.
-func CompareNumber(v cel.Value, op scalar.Relation, q resource.Quantity) cel.Bool {
-	if floor, exact := scalar.Floor(q); exact {
+func CompareNumber(v cel.Value, t *schema.Type, op scalar.Relation, q resource.Quantity) cel.Bool {
+	if floor, exact := scalar.Floor(q); exact && KindOf(t) != schema.Number {
 		return v.Compare(cel.Operator(op), cel.Int(floor))
 	}
 	return v.Compare(cel.Operator(op), cel.Double(q.AsApproximateFloat64()))
