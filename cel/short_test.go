@@ -34,6 +34,8 @@ func TestShort(t *testing.T) {
 		{`size(o.m) != 0 && o.l.exists(x, x)`, `size(o.m) != 0 && o.l.exists(x, x)`},
 		{`o.a == 'x' && has(o.a)`, `o.?a.orValue('') == 'x'`},
 		{`o.a != 'x' || o.?a.orValue('') == ''`, `o.?a.orValue('') != 'x'`},
+		{`o.?a.?b.orValue('') != '' && o.a.b != 5`, `o.?a.?b.orValue('') != '' && o.a.b != 5`},
+		{`o.?a.orValue('') == '' || o.a == 5`, `o.?a.orValue('') == '' || o.a == 5`},
 		{`o.a != 'x' && has(o.a)`, `o.a != 'x' && has(o.a)`},
 		{`dyn(o.l) != null && o.?l.orValue([]).exists(x, x)`, `dyn(o.l) != null && o.?l.orValue([]).exists(x, x)`},
 		{`has(o.a) && o.a == 'x'`, `o.?a.orValue('') == 'x'`},
@@ -119,6 +121,9 @@ func TestShortKeepsOutcome(t *testing.T) {
 			name := []string{"a", "b", "c"}[s.r.IntN(3)]
 			terms, path = append(terms, negated(path.Has(name).Value)), path.Field(name)
 		}
+		if of, name, ok := cut(path); ok && s.r.IntN(4) == 0 { // an empty text is as good as none
+			terms[len(terms)-1] = of.Opt(name).OrValue(String("")).Binary(map[op]Operator{opAnd: Differs, opOr: Equals}[o], String(""))
+		}
 		if _, name, ok := cut(path); ok && s.r.IntN(2) == 0 {
 			of := Value{path.n.args[0]}
 			list := of.Opt(name).OrValue(List())
@@ -132,12 +137,14 @@ func TestShortKeepsOutcome(t *testing.T) {
 			terms = append(terms, list.Macro(map[op]MacroName{opAnd: MacroExists, opOr: MacroAll}[o], Ident("x"), s.bool(1)))
 			s.bound = nil
 		}
-		for range s.r.IntN(3) { // what tests a text
+		for range s.r.IntN(3) { // what tests a text or a number
 			test := s.pick(
 				func() Value { return path.Eq(s.literal()).Value },
 				func() Value { return path.Ne(s.literal()).Value },
 				func() Value { return twice(path) },
 				func() Value { return path.Binary(Less, s.literal()) },
+				func() Value { return path.Binary(GreaterEqual, Int(int64(s.r.IntN(5)-2))) },
+				func() Value { return path.In(List(Int(int64(s.r.IntN(3))), Int(1))).Value },
 				func() Value { return path.In(s.strings()).Value },
 				func() Value { return path.Call(FuncStartsWith, String([]string{"", "a"}[s.r.IntN(2)])) },
 				func() Value { return path.Call(FuncMatches, String([]string{"a*", "^a"}[s.r.IntN(2)])) },

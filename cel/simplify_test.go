@@ -258,7 +258,7 @@ func (s *sower) datum(depth int) any {
 	case n < 3:
 		return s.r.IntN(2) == 0
 	case n < 5:
-		return []string{"a", "b", "c"}[s.r.IntN(3)]
+		return []string{"a", "b", "c", ""}[s.r.IntN(4)]
 	case n < 6:
 		return int64(s.r.IntN(3))
 	case n < 7:
