@@ -148,6 +148,11 @@ func areTexts(ns []*node) bool {
 	return len(ns) > 0 && !slices.ContainsFunc(ns, func(n *node) bool { return n.op != opString })
 }
 
+// areInts tells of some nodes that all are literal integers.
+func areInts(ns []*node) bool {
+	return len(ns) > 0 && !slices.ContainsFunc(ns, func(n *node) bool { return n.op != opInt })
+}
+
 // VariableName is the name of a variable; "" where v is none.
 func (v Value) VariableName() string {
 	if v.IsZero() || v.n.op != opIdent {

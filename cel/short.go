@@ -256,7 +256,7 @@ func (n *node) emptyIfMissing() *node {
 func (p presence) values(args []*node) []*node {
 	args = slices.Clone(args)
 	for i := 0; i < len(args); {
-		if optional := p.value(args[i]); optional != nil && (p.defaulted(args[i+1:], optional) || p.defaulted(args[:i], optional)) {
+		if asked := p.value(args[i]); asked.at != nil && (p.defaulted(args[i+1:], asked) || p.defaulted(args[:i], asked)) {
 			args = slices.Delete(args, i, i+1)
 			continue
 		}
@@ -265,43 +265,51 @@ func (p presence) values(args []*node) []*node {
 	return args
 }
 
-// value is the place of a value that a term asks to be there, or of a text not to be empty:
-// o.?name of has(o.name), o.?name.hasValue() and o.?name.orValue("") != ""; else it is nil.
-func (p presence) value(term *node) *node {
+// place is where a term asks whether a value is there; at is nil for none. Of a text, the
+// term may ask for one that is not empty.
+type place struct {
+	at   *node
+	text bool
+}
+
+// value is o.?name of has(o.name), o.?name.hasValue() and o.?name.orValue("") != "".
+func (p presence) value(term *node) place {
 	if term.operator() == p.differs && isEmptyText(term.args[1]) && term.args[0].isOrValue() && isEmptyText(term.args[0].args[1]) {
-		return term.args[0].args[0]
+		return place{term.args[0].args[0], true}
 	}
 	asked := p.asked(term)
 	switch {
 	case asked == nil:
-		return nil
 	case asked.op == opHas:
-		return newNode(node{op: opOpt, name: asked.name, args: asked.args})
+		return place{at: newNode(node{op: opOpt, name: asked.name, args: asked.args})}
 	case asked.function() == FuncHasValue:
-		return asked.args[0]
+		return place{at: asked.args[0]}
 	}
-	return nil
+	return place{}
 }
 
 func isEmptyText(n *node) bool { return n.op == opString && n.lit == "" }
 
 // defaulted puts a literal where the first term that tests the value has none, if that
 // decides the chain.
-func (p presence) defaulted(later []*node, optional *node) bool {
+func (p presence) defaulted(later []*node, asked place) bool {
 	for i, term := range later {
 		test, decides := term, p.op == opOr
 		if term.op == opNot {
 			test, decides = term.args[0], !decides
 		}
-		if len(test.args) != 2 || !goesTo(optional, test.args[0]) {
+		if len(test.args) != 2 || !goesTo(asked.at, test.args[0]) {
 			continue
 		}
-		stand, ok := test.standIn(decides)
+		stand, ok := test.emptyText(decides)
+		if !ok && !asked.text {
+			stand, ok = test.number(decides)
+		}
 		if !ok {
 			continue
 		}
 		args := slices.Clone(test.args)
-		args[0] = Value{optional}.OrValue(stand).n
+		args[0] = Value{asked.at}.OrValue(stand).n
 		if later[i] = test.with(args); term.op == opNot {
 			later[i] = not(later[i])
 		}
@@ -310,59 +318,32 @@ func (p presence) defaulted(later []*node, optional *node) bool {
 	return false
 }
 
-// standIn is a literal of which n, a test of a value by literals, says what it should; false
-// for none. Of texts it is the empty one, of numbers a small one or one of the test's own.
-func (n *node) standIn(is bool) (Value, bool) {
-	if of, ok := n.ofEmptyText(); ok {
-		return String(""), of == is
+// number is one of which n, a test by integers, says what it should: a small one, or one of the
+// test's own; false for none.
+func (n *node) number(is bool) (Value, bool) {
+	own := []*node{n.args[1]}
+	if n.operator() == In && n.args[1].op == opList {
+		own = n.args[1].args
 	}
-	for _, i := range append([]int64{0, 1, -1}, n.ints()...) {
-		if of, ok := n.ofInt(i); ok && of == is {
-			return Int(i), true
+	if n.op != opBinary || !areInts(own) {
+		return Value{}, false
+	}
+	for _, x := range append([]*node{Int(0).n, Int(1).n, Int(-1).n}, own...) {
+		of := slices.ContainsFunc(own, func(y *node) bool { return equal(x, y) })
+		if n.operator() != In {
+			of = Value{foldCompare(n.with([]*node{x, n.args[1]}))}.AsBool().IsTrue()
+		}
+		if of == is {
+			return Value{x}, true
 		}
 	}
 	return Value{}, false
 }
 
-// ints are the numbers that n, a test of a number by literals, tells apart.
-func (n *node) ints() []int64 {
-	var out []int64
-	for _, x := range append(slices.Clip(n.args[1].args), n.args[1]) {
-		if i, ok := x.lit.(int64); ok && x.op == opInt {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// ofInt is what a test of a number by literals gives for one.
-func (n *node) ofInt(i int64) (is, ok bool) {
-	if n.operator() == In {
-		ints := n.args[1].args
-		return slices.ContainsFunc(ints, func(x *node) bool { return x.lit == i }), n.args[1].op == opList && areInts(ints)
-	}
-	if n.args[1].op != opInt {
-		return false, false
-	}
-	switch than := n.args[1].lit.(int64); n.operator() {
-	case Equals:
-		return i == than, true
-	case Differs:
-		return i != than, true
-	case Greater:
-		return i > than, true
-	case GreaterEqual:
-		return i >= than, true
-	case Less:
-		return i < than, true
-	case LessEqual:
-		return i <= than, true
-	}
-	return false, false
-}
-
-func areInts(ns []*node) bool {
-	return !slices.ContainsFunc(ns, func(n *node) bool { return n.op != opInt })
+// emptyText is the empty text, if n, a test by texts, says of it what it should.
+func (n *node) emptyText(is bool) (Value, bool) {
+	of, ok := n.ofEmptyText()
+	return String(""), ok && of == is
 }
 
 // ofEmptyText is what a test of a text by literals gives for an empty one.
