@@ -130,6 +130,14 @@ type Variable struct {
 	Expr cel.Value
 }
 
+// Inlined is an expression with the variables written out: match conditions have none.
+func Inlined(v cel.Value, variables []Variable) cel.Value {
+	for _, x := range slices.Backward(variables) { // a variable uses only those before it
+		v = v.SubstituteField("variables", x.Name, x.Expr)
+	}
+	return v
+}
+
 // A Validation is one check. Member is the index of the rule it belongs to, and Also are
 // those of its other forms, about other resources.
 type Validation struct {

@@ -92,9 +92,9 @@ func celPreconditions(l *read.Lowering, scope celScope, n *native.Parts, u *pack
 	}
 	for _, c := range l.Rule.CELPreconditions {
 		read := scope.read(c.Expression, c.Pos)
-		n.Written.Conditions = append(n.Written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: Inlined(read, n.Written.Variables).AsBool()})
+		n.Written.Conditions = append(n.Written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: vap.Inlined(read, n.Written.Variables).AsBool()})
 		holds := scope.portableCondition(read, c.Pos)
-		expr := Inlined(holds.Value, n.Variables).AsBool()
+		expr := vap.Inlined(holds.Value, n.Variables).AsBool()
 		if !cel.Equal(expr.Value, holds.Value) {
 			noteRewritten(l.Notes, c.Pos, "match conditions have no variables")
 		}

@@ -109,15 +109,6 @@ func (s celScope) message(e policy.CELValidation) *cel.Value {
 	return nil
 }
 
-// Inlined is an expression with the variables written out, for the match
-// conditions, which have none.
-func Inlined(v cel.Value, variables []vap.Variable) cel.Value {
-	for _, x := range slices.Backward(variables) { // a variable uses only those before it
-		v = v.SubstituteField("variables", x.Name, x.Expr)
-	}
-	return v
-}
-
 // ReadCEL parses an expression of the source. The reason why it cannot be native
 // names the function that the release does not have.
 func ReadCEL(text string, pos diag.Pos, release cel.Release) (cel.Value, *diag.Diagnostic) {

@@ -147,9 +147,9 @@ func (w *ValidatingWalk) Variables() {
 func (w *ValidatingWalk) Conditions() {
 	for _, c := range w.Policy.MatchConditions {
 		written := w.Read(c.Expression, c.Pos)
-		w.Written.Conditions = append(w.Written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: Inlined(written, w.Written.Variables).AsBool()})
+		w.Written.Conditions = append(w.Written.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: vap.Inlined(written, w.Written.Variables).AsBool()})
 		holds := w.condition(written, c.Pos)
-		whole := Inlined(holds.Value, w.Draft.Variables).Picked()
+		whole := vap.Inlined(holds.Value, w.Draft.Variables).Picked()
 		if native.Mentions(whole, "namespaceObject") {
 			w.Guard = append(w.Guard, holds)
 			noteRewritten(w.Rewrites(), c.Pos, "match conditions do not see the namespace, so this one guards each validation")

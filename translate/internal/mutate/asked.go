@@ -3,7 +3,6 @@ package mutate
 import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/mutating"
-	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/vap"
@@ -15,7 +14,7 @@ import (
 
 // inlined is a condition with the variables written out, for match conditions, which have none.
 func (c change) inlined(b cel.Bool) cel.Bool {
-	return celrule.Inlined(b.Value, c.variables).AsBool()
+	return vap.Inlined(b.Value, c.variables).AsBool()
 }
 
 // told is what holds where a mutation is made.

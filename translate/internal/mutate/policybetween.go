@@ -7,8 +7,8 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/vap"
 )
 
 // What an object is between two mutations. The API server decodes it into Go types, defaults it
@@ -27,9 +27,9 @@ func (w *mutatingWalk) checkBetween() {
 	composed := byName(w.Draft.Variables)
 	for i := range w.out.Mutations[:max(0, len(w.out.Mutations)-1)] {
 		w.ofEachKind(func(k matchedKind) bool {
-			written := k.unsettled(w.out.Mutations[i].Type, ofKind(celrule.Inlined(w.out.Mutations[i].Expr, w.Draft.Variables), k))
+			written := k.unsettled(w.out.Mutations[i].Type, ofKind(vap.Inlined(w.out.Mutations[i].Expr, w.Draft.Variables), k))
 			for _, m := range w.out.Mutations[i+1:] {
-				next := ofKind(celrule.Inlined(m.Expr, w.Draft.Variables), k)
+				next := ofKind(vap.Inlined(m.Expr, w.Draft.Variables), k)
 				if slices.ContainsFunc(written, func(path []string) bool { return touches(next, path, composed) }) {
 					w.cannot(m.Pos, "a mutation that reads or patches what one before it writes, and the API server may write otherwise in between,")
 					return false

@@ -33,7 +33,7 @@ func (w *mutatingWalk) ofEachKind(is func(matchedKind) bool) bool {
 // adds there. What is asked of a field that the kind does not have, or of its name, is known of
 // each kind.
 func (w *mutatingWalk) onPaths(i int, at diag.Pos, v cel.Value) cel.Value {
-	inlined := celrule.Inlined(v, w.Draft.Variables)
+	inlined := vap.Inlined(v, w.Draft.Variables)
 	if len(inlined.Structs("JSONPatch")) == 0 {
 		return v
 	}

@@ -6,9 +6,9 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/vap"
 )
 
 // What a MutatingPolicy writes, and what an API server makes of it.
@@ -16,7 +16,7 @@ import (
 // putsParts tells that a mutation may write a part of an object of some matched kind. Objects of
 // custom kinds are no Go structs.
 func (w *mutatingWalk) putsParts(v cel.Value) bool {
-	v = celrule.Inlined(v, w.Draft.Variables)
+	v = vap.Inlined(v, w.Draft.Variables)
 	namespace := native.ShapeOf(w.Opts.Schemas.Type(schema.GVK{Version: "v1", Kind: "Namespace"}))
 	return !w.ofEachKind(func(k matchedKind) bool {
 		if w.Opts.Schemas.Custom(k.gvk) {

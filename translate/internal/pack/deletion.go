@@ -57,12 +57,7 @@ func (u Unit) saysOfDeleted(d Unit) bool {
 func (u Unit) inlined() Unit {
 	variables := u.Variables
 	u.Variables = nil
-	return u.rewritten(func(v cel.Value) cel.Value {
-		for _, x := range slices.Backward(variables) { // a variable uses only those before it
-			v = v.SubstituteField("variables", x.Name, x.Expr)
-		}
-		return v
-	})
+	return u.rewritten(func(v cel.Value) cel.Value { return vap.Inlined(v, variables) })
 }
 
 // placeOf is where the group has a target; -1 where it has not.
