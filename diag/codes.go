@@ -665,8 +665,12 @@ const (
 // 3xx: native, but different in a way the user must know.
 const (
 	// WildcardKey occurs when a pattern has a wildcard in a key of labels or
-	// annotations. Kyverno takes an arbitrary one of the keys that match; here some
-	// matching key must satisfy the pattern, and under a negation none may match.
+	// annotations. Kyverno takes an arbitrary one of the keys that match. The message says
+	// what is decided here:
+	//   - of a plain key, some matching key must satisfy the pattern;
+	//   - a condition holds where some matching key satisfies it;
+	//   - of an equality anchor, every matching key must satisfy the pattern;
+	//   - of a negation, no matching key may be there.
 	//
 	// Example:
 	//

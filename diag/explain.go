@@ -698,8 +698,12 @@ func describe(c Code) (name, text, example string) {
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +
-				"annotations. Kyverno takes an arbitrary one of the keys that match; here some\n" +
-				"matching key must satisfy the pattern, and under a negation none may match.",
+				"annotations. Kyverno takes an arbitrary one of the keys that match. The message says\n" +
+				"what is decided here:\n" +
+				"  - of a plain key, some matching key must satisfy the pattern;\n" +
+				"  - a condition holds where some matching key satisfies it;\n" +
+				"  - of an equality anchor, every matching key must satisfy the pattern;\n" +
+				"  - of a negation, no matching key may be there.",
 			"validate:\n" +
 				"  pattern:\n" +
 				"    metadata:\n" +

@@ -268,9 +268,9 @@ func (m *patternMatch) matchEntry(a anchor, value, pattern map[string]any, path 
 	return m.keyed(a, v, present, p, path, at.below(a.name))
 }
 
-// wildEntry matches a key with wildcards (deviation 3): if any key matches it,
-// the value of some of them must do; under a negation none may be there. Kyverno
-// looks at one of them, whichever comes first.
+// wildEntry matches a key with wildcards (deviation 3). Where keys match it, an equality
+// anchor wants all of their values to do, and a negation none to be there; else one that
+// does is enough. Kyverno looks at one of them, whichever comes first.
 func (m *patternMatch) wildEntry(a anchor, value map[string]any, p any, path string) *mismatch {
 	keys := keysLike(value, a.name)
 	if len(keys) == 0 {
@@ -280,7 +280,8 @@ func (m *patternMatch) wildEntry(a anchor, value map[string]any, p any, path str
 	for _, k := range keys {
 		one := anchor{kind: a.kind, raw: a.raw, name: k}
 		bad := m.keyed(one, value[k], true, p, path, elsewhere)
-		if bad == nil || bad.kind == aborted {
+		enough := a.kind == equalityKey != (bad == nil)
+		if enough || bad != nil && bad.kind == aborted {
 			return bad
 		}
 		if first == nil {

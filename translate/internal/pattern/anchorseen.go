@@ -10,7 +10,6 @@ import (
 	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/compare"
 	"github.com/kvap/kvap/translate/internal/read"
-	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // Kyverno keeps a ledger of the keys with a conditional or existence anchor. Where one
@@ -135,7 +134,7 @@ func keySightings(l *read.Lowering, v read.Place, p *policy.Node) sightings {
 
 // carriesKey is: a map has a key, or one like it where keys may hold wildcards.
 func carriesKey(l *read.Lowering, v read.Place, key string) cel.Bool {
-	if scalar.IsWild(key) && v.Part == read.InLabels {
+	if isWildKey(v, key) {
 		return compare.SomeKey(l, v, key)
 	}
 	return v.Matched(key).Found()

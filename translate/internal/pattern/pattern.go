@@ -187,7 +187,7 @@ func anchors(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
 			out = append(out, filter(Conditional(l, v, key, f.Value), false)...)
 			applied = true
 		case anchor.Negation:
-			out = append(out, check(negation(l, v, key))...)
+			out = append(out, check(negation(l, v, key, f.Value))...)
 			applied = true
 		case anchor.Existence:
 			out = append(out, check(existence(l, v, key, f.Value))...)
@@ -220,13 +220,9 @@ func plainKeys(l *read.Lowering, v read.Place, fields []policy.Field) outcome {
 		kind, key := anchor.Split(f.Key)
 		switch {
 		case kind == anchor.Global:
-			out = append(out, filter(equality(l, v, key, f.Value).ok(), true)...)
-		case scalar.IsWild(key) && v.Part == read.InLabels:
-			some := wildKey(l, v, key, f.Value)
-			if compare.NullSatisfies(l, f.Value) { // as any key that is missing
-				some = cel.Or(some, cel.Not(compare.SomeKey(l, v, key)))
-			}
-			out = append(out, check(some)...)
+			out = append(out, filter(global(l, v, key, f.Value), true)...)
+		case isWildKey(v, key):
+			out = append(out, check(wildKey(l, v, anchor.Plain, key, f.Value))...)
 		case f.Value.Kind == policy.String && f.Value.Str == "*":
 			out = append(out, check(nonNull(v.Matched(key)))...)
 		default:
@@ -245,30 +241,41 @@ func nonNull(v read.Place) cel.Bool {
 
 // Conditional is: the key is there and its value satisfies p.
 func Conditional(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
-	if scalar.IsWild(key) && v.Part == read.InLabels {
-		return wildKey(l, v, key, p)
+	if isWildKey(v, key) {
+		return wildKey(l, v, anchor.Conditional, key, p)
 	}
 	return matchOr(l, v.Matched(key), p, false, key).ok()
 }
 
 // equality is: the key is missing or its value satisfies p.
 func equality(l *read.Lowering, v read.Place, key string, p *policy.Node) outcome {
-	if scalar.IsWild(key) && v.Part == read.InLabels {
-		return check(cel.Implies(compare.SomeKey(l, v, key), wildKey(l, v, key, p)))
+	if isWildKey(v, key) {
+		return check(wildKey(l, v, anchor.Equality, key, p))
 	}
 	return matchOr(l, v.Matched(key), p, true, key)
 }
 
+// global is: the key is missing or its value satisfies p.
+func global(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	if isWildKey(v, key) {
+		return wildKey(l, v, anchor.Global, key, p)
+	}
+	return matchOr(l, v.Matched(key), p, true, key).ok()
+}
+
 // negation is: the key is missing.
-func negation(l *read.Lowering, v read.Place, key string) cel.Bool {
-	if scalar.IsWild(key) && v.Part == read.InLabels {
-		return cel.Not(compare.SomeKey(l, v, key))
+func negation(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	if isWildKey(v, key) {
+		return wildKey(l, v, anchor.Negation, key, p)
 	}
 	return cel.Not(v.Matched(key).Found())
 }
 
 // existence is: the key is missing, or each map of p is satisfied by some element.
 func existence(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	if isWildKey(v, key) {
+		return wildKey(l, v, anchor.Existence, key, p)
+	}
 	child := v.Matched(key)
 	if child.Never {
 		return cel.True()

@@ -8,7 +8,6 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/compare"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
@@ -56,19 +55,4 @@ func wildText(l *read.Lowering, p *policy.Node, t *jmespath.Template) read.Runti
 		return x.StartsWith(out.Text)
 	}
 	return out
-}
-
-// wildKey is: some key that matches has a value that satisfies p. Kyverno takes
-// an arbitrary one of the keys that match; deviation 3.
-func wildKey(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
-	l.NoteWildKey(p.Pos, key)
-	m := v.Settled()
-	found := l.Binders.Exists(m.Expr, "key", func(k cel.Value) cel.Bool {
-		value := read.PlaceOf(m.Expr.Index(k), m.Elem())
-		if p.Kind == policy.String && p.Str == "*" {
-			return native.Matches(k, key)
-		}
-		return cel.And(native.Matches(k, key), match(l, value, p, "").ok())
-	})
-	return cel.And(v.Found(), found)
 }

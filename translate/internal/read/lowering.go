@@ -176,12 +176,6 @@ func (l *Lowering) Note(code diag.Code, format string, args ...any) {
 	}
 }
 
-// NoteWildKey tells how a key with wildcards is read.
-func (l *Lowering) NoteWildKey(pos diag.Pos, key string) {
-	l.SetPos(pos)
-	l.Note(diag.WildcardKey, "Kyverno takes an arbitrary one of the keys that match %s; here some matching key must satisfy the pattern, and under a negation none may match", key)
-}
-
 // On tells that the walk is for an operation, besides others maybe.
 func (e Environment) On(op native.Operation) bool { return slices.Contains(e.Ops, op) }
 
