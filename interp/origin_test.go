@@ -1,0 +1,83 @@
+package interp
+
+import (
+	"strconv"
+	"testing"
+)
+
+// A value is read as what wrote it, whatever led to it: a text of a ConfigMap that is a list
+// is that list (deviation 15), wherever an expression, a variable or a loop takes it from.
+func TestOriginsAreKept(t *testing.T) {
+	const (
+		app, which = "request.object.metadata.labels.app", "request.object.metadata.labels.which"
+		noted      = "request.object.metadata.annotations.list"
+	)
+	variable := func(entries string) string {
+		return `context: [{name: cm, configMap: {name: c, namespace: n}}, ` + entries + `]`
+	}
+	const cm = `context: [{name: cm, configMap: {name: c, namespace: n}}]`
+	in := func(key, value string) string {
+		return `deny: {conditions: {any: [{key: ` + strconv.Quote("{{ "+key+" }}") + `, operator: AnyIn, value: ` + strconv.Quote("{{ "+value+" }}") + `}]}}`
+	}
+	for _, c := range []struct {
+		name, context, body string
+		want                Status
+	}{
+		// The ConfigMap's list has web in it.
+		{"as it is", cm, in(app, "cm.data.list"), Fail},
+		{"before a default", cm, in(app, "cm.data.list || ''"), Fail},
+		{"by a name of the request", cm, in(app, `cm.data."{{ `+which+` }}"`), Fail},
+		{"by a name of the request, before a default", cm, in(app, `cm.data."{{ `+which+` }}" || ''`), Fail},
+		{"as a default", cm, in(app, "request.object.metadata.labels.none || cm.data.list"), Fail},
+		{"behind a condition", cm, in(app, which+" && cm.data.list"), Fail},
+		{"the first that is there", cm, in(app, "not_null(cm.data.none, cm.data.list, "+app+")"), Fail},
+		{"by lookup", cm, in(app, "lookup(cm.data, "+which+")"), Fail},
+		{"in a pipe", cm, in(app, `cm.data | ("{{ `+which+` }}" || list)`), Fail},
+		{"a part of what is put together", cm, in(app, "{a: cm.data.list, b: "+which+"}.a"), Fail},
+		{"an element of what is put together", cm, in(app, "["+which+", cm.data.list][1]"), Fail},
+		{"as a text", cm, in(app, `'{{ cm.data.list || '' }}'`), Fail},
+		{"by to_string", cm, in(app, "to_string(cm.data.list)"), Fail},
+		{"a variable", variable(`{name: v, variable: {value: "{{ cm.data.list }}"}}`), in(app, "v"), Fail},
+		{"a variable of a variable", variable(`{name: u, variable: {jmesPath: cm.data}}, {name: v, variable: {value: "{{ u.list || '' }}"}}`), in(app, "v"), Fail},
+		{"a variable's part", variable(`{name: v, variable: {value: {a: "{{ cm.data.list }}", b: "{{ ` + which + ` }}"}}}`), in(app, "v.a"), Fail},
+		{"a variable's element", variable(`{name: v, variable: {value: ["{{ ` + which + ` }}", "{{ cm.data.list }}"]}}`), in(app, "v[1]"), Fail},
+		{"what a variable finds", variable(`{name: v, variable: {value: {a: "{{ cm.data.list }}", b: "{{ ` + which + ` }}"}, jmesPath: "a"}}`), in(app, "v"), Fail},
+		{"a variable's default", variable(`{name: v, variable: {jmesPath: request.object.metadata.labels.none, default: "{{ cm.data.list }}"}}`), in(app, "v"), Fail},
+		{"an element of a loop", cm, `foreach: [{list: "[cm.data.list]", ` + in(app, "element") + `}]`, Fail},
+		{"an element of a loop over both", cm, `foreach: [{list: "[` + which + `, cm.data.list]", ` + in(app, "element || ''") + `}]`, Fail},
+		{"a wildcard of the policy beside the request", cm, in(app, "["+which+", 'w*']"), Fail},
+		{"a wildcard of the policy in a variable", variable(`{name: v, variable: {value: ["{{ ` + which + ` }}", "w*"]}}`), in(app, "v"), Fail},
+		// What the request has in a text is one element, and no pattern.
+		{"the request's", cm, in(app, noted), Pass},
+		{"the request's before the ConfigMap's", cm, in(app, noted+" || cm.data.list"), Pass},
+		{"the request's behind the ConfigMap's", cm, in(app, "cm.data.list && "+noted), Pass},
+		{"the request's beside the ConfigMap's", cm, in(app, "{a: cm.data.list, b: "+noted+"}.b"), Pass},
+		{"the request's of a variable", variable(`{name: v, variable: {value: {a: "{{ cm.data.list }}", b: "{{ ` + noted + ` }}"}}}`), in(app, "v.b"), Pass},
+		{"the request's of a loop", cm, `foreach: [{list: "[` + noted + `]", ` + in(app, "element") + `}]`, Pass},
+		{"the request's in a text", cm, in(app, `'{{ `+noted+` }}'`), Pass},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			policies := readPolicies(t, "p.yaml", []byte(`
+apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+    - name: r
+      match: {any: [{resources: {kinds: [Service]}}]}
+      `+c.context+`
+      validate: {message: m, `+c.body+`}
+`))
+			world := &Offline{Objects: []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "n"},
+				"data": map[string]any{"list": `["db","web"]`}}}}
+			admission, err := ParseAdmission([]byte(`{"operation":"CREATE","kind":{"version":"v1","kind":"Service"},"name":"s","namespace":"n","object":{"apiVersion":"v1","kind":"Service",
+"metadata":{"name":"s","namespace":"n","labels":{"app":"web","which":"list"},"annotations":{"list":"[\"web\"]"}}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := New(policies, nil, world, Limits{}).Judge(t.Context(), &Request{Admission: admission})[0]; got.Status != c.want {
+				t.Errorf("%s (%s), want %s", got.Status, got.Message, c.want)
+			}
+		})
+	}
+}
