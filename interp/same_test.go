@@ -44,6 +44,10 @@ func TestFields(t *testing.T) {
 		{"the order of quantities", deny("{{ request.object.spec.quantity }}", "GreaterThan", of("quantity2")), `{"quantity":"2Gi","quantity2":"1024Mi"}`, Fail, Fail, nil},
 		{"the order of texts", deny(a, "GreaterThan", of("b")), `{"a":"2","b":"1"}`, Error, Fail, []int{15}},
 		{"the order of numbers", deny(a, "GreaterThan", of("b")), `{"a":2,"b":1}`, Fail, Fail, nil},
+		{"texts of quantities by schema", deny("{{ to_string(request.object.spec.quantity) }}", "Equals", `"{{ to_string(request.object.spec.quantity2) }}"`), `{"quantity":"1Gi","quantity2":"1024Mi"}`, Fail, Fail, nil},
+		{"the order of texts of quantities", deny("{{ to_string(request.object.spec.quantity) }}", "GreaterThan", of("quantity2")), `{"quantity":"2Gi","quantity2":"1024Mi"}`, Fail, Fail, nil},
+		{"texts of durations by schema", deny("{{ to_string(request.object.spec.time) }}", "Equals", of("time2")), `{"time":"1h","time2":"60m"}`, Fail, Fail, nil},
+		{"a quantity or a default", deny("{{ request.object.spec.quantity || request.object.spec.a }}", "Equals", of("quantity2")), `{"quantity":"1Gi","quantity2":"1024Mi","a":"x"}`, Fail, Fail, nil},
 		// A text beside a literal.
 		{"a literal duration", deny(a, "Equals", "1h"), `{"a":"60m"}`, Fail, Fail, nil},
 		{"a literal quantity", deny(a, "Equals", `"1"`), `{"a":"1000m"}`, Fail, Fail, nil},
@@ -53,6 +57,8 @@ func TestFields(t *testing.T) {
 		{"a wildcard and a number", deny(a, "Equals", `"5*"`), `{"a":"55"}`, Fail, Pass, []int{15}},
 		{"no quantity", deny(a, "GreaterThan", "500Mi"), `{"a":"much"}`, Pass, Pass, nil},
 		{"a version", deny(a, "GreaterThan", "1.2.3"), `{"a":"1.10.0"}`, Fail, Fail, nil},
+		{"minutes of a duration's text", deny("{{ to_string(request.object.spec.time) }}", "Equals", "5m"), `{"time":"300s"}`, Fail, Fail, nil},
+		{"the text of a port", deny("{{ to_string(request.object.spec.port) }}", "GreaterThan", `"80"`), `{"port":8080}`, Fail, Fail, nil},
 		// Patterns.
 		{"a duration where 0 is asked for", `pattern: {spec: {a: ">0"}}`, `{"a":"1h"}`, Fail, Pass, []int{15}},
 		{"a port that looks like a quantity", `pattern: {spec: {port: ">1000"}}`, `{"port":"10k"}`, Fail, Pass, []int{15}},
