@@ -130,6 +130,34 @@ func TestMutateRules(t *testing.T) {
 	}
 }
 
+// An object whose lists have elements without their keys is changed as any other.
+func TestMutateElementsWithoutKeys(t *testing.T) {
+	t.Parallel()
+	const request = `
+operation: CREATE
+name: s
+namespace: default
+kind: {group: "", version: v1, kind: ServiceAccount}
+resource: {group: "", version: v1, resource: serviceaccounts}
+userInfo: {username: u}
+object: {apiVersion: v1, kind: ServiceAccount, metadata: {name: s, namespace: default}, secrets: [SECRETS], imagePullSecrets: [{}]}
+`
+	for name, patch := range map[string]string{
+		"labels":                  `{metadata: {labels: {a: b}}}`,
+		"labels and a field":      `{metadata: {labels: {a: b, +(c): d}}, automountServiceAccountToken: false}`,
+		"a label, where it is no": `{metadata: {labels: {+(a): b}}}`,
+	} {
+		p := translateText(t, mutateHead+"  - name: r\n    match: {any: [{resources: {kinds: [ServiceAccount]}}]}\n    mutate: {patchStrategicMerge: "+patch+"}\n", setting{release: 36, mutations: true})
+		if got := p.targets(); !strings.HasPrefix(got, "native") {
+			t.Errorf("%s: %s: %v", name, got, p.result.Diagnostics)
+			continue
+		}
+		for _, secrets := range []string{"", "{}", "{name: a}, {}", "{namespace: x}, {name: a}"} {
+			bothMutate(t, name+" with the secrets "+secrets, p.result, nil, strings.Replace(request, "SECRETS", secrets, 1))
+		}
+	}
+}
+
 // What the native form of a rule says is as short as a person would write it.
 func TestMutateRuleText(t *testing.T) {
 	t.Parallel()
