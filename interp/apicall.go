@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -25,7 +26,7 @@ type headerText struct {
 	value *text
 }
 
-func readAPICall(p *policy.Policy, e *policy.APICallEntry) func(*vars, *preparedRequest) (any, error) {
+func readAPICall(p *policy.Policy, e *policy.APICallEntry) loading {
 	c := &apiCall{policy: p, source: e, path: readText(e.URLPath.Value, e.URLPath.Pos), query: readQuery(e.JMESPath)}
 	if e.Service != nil {
 		c.url = readText(e.Service.URL.Value, e.Service.URL.Pos)
@@ -44,32 +45,32 @@ func readAPICall(p *policy.Policy, e *policy.APICallEntry) func(*vars, *prepared
 
 // load makes the call. The default takes the place of an answer that does not
 // come, as it is; it does not help where the query fails.
-func (c *apiCall) load(v *vars, a *preparedRequest) (any, error) {
+func (c *apiCall) load(v *vars, a *preparedRequest) (expr.Value, error) {
 	call, urlPath, err := c.fill(v)
 	if err != nil {
-		return nil, err
+		return expr.Value{}, err
 	}
-	var otherwise any
+	var otherwise expr.Value
 	if c.otherwise != nil {
 		if otherwise, err = v.fill(c.otherwise); err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 	}
 	if c.policy.Namespaced() && !inNamespace(urlPath, c.policy.Namespace) {
-		return nil, fmt.Errorf("the policy of namespace %s cannot ask for %q; only paths below that namespace are allowed", c.policy.Namespace, urlPath)
+		return expr.Value{}, fmt.Errorf("the policy of namespace %s cannot ask for %q; only paths below that namespace are allowed", c.policy.Namespace, urlPath)
 	}
 	answer, err := c.ask(v, a, call, urlPath)
 	if err != nil {
-		if otherwise != nil {
+		if otherwise.Data != nil {
 			return otherwise, nil
 		}
-		return nil, fmt.Errorf("failed to execute the apiCall: %w", err)
+		return expr.Value{}, fmt.Errorf("failed to execute the apiCall: %w", err)
 	}
 	data, err := jsonValue(answer)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		data, err = c.query.apply(v, data)
 	}
-	return c.query.apply(v, data)
+	return expr.Value{Data: data, From: expr.Source{Origin: expr.OfCluster}}, err
 }
 
 // fill puts the values of variables into the call.
@@ -98,9 +99,11 @@ func (c *apiCall) fill(v *vars) (call ServiceCall, urlPath string, err error) {
 	}
 	body := map[string]any{}
 	for _, d := range c.data {
-		if body[d.key], err = v.fill(d.value); err != nil {
+		value, err := v.fill(d.value)
+		if err != nil {
 			return call, "", err
 		}
+		body[d.key] = value.Data
 	}
 	call.Data, err = json.Marshal(body)
 	return call, urlPath, err

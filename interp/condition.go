@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/diag"
-	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -133,68 +133,52 @@ func (c condition) holds(v *vars) (holds bool, err error) {
 
 // operand resolves a key or value, and finds out which of its texts are the policy's.
 func (v *vars) operand(d *template, star bool) (operand, error) {
+	switch {
+	case d.fixed:
+		return operand{value: d.constant}, nil
+	case d.text != nil && d.text.single() == nil:
+		f, err := v.fillParts(d.text)
+		return operand{value: f.Text, from: f.From(), words: []word{wordOf(f)}, star: star}, err
+	case d.items != nil:
+		return v.listOperand(d, star)
+	}
 	value, err := v.fill(d)
-	if err != nil || d.fixed {
-		return operand{value: value}, err
-	}
-	from := v.sourceOf(d)
-	o := operand{value: value, origin: from.origin, field: v.formats.of(from.at), star: star}
-	if o.origin == ofPolicy || d.text != nil && d.text.single() != nil {
-		return o, nil
-	}
-	if d.text != nil {
-		w, err := v.wordOf(d.text, star)
-		o.words = []word{w}
-		return o, err
-	}
-	list, _ := value.([]any)
-	for i, item := range d.items {
-		w, err := v.itemWord(item, list[i], star)
-		if err != nil {
-			return o, err
-		}
-		o.words = append(o.words, w)
-	}
-	return o, nil
+	return operand{value: value.Data, from: value.From, field: v.formats.ofValue(value.From), star: star}, err
 }
 
-// itemWord is an element of a list written in the policy.
-func (v *vars) itemWord(d *template, value any, star bool) (word, error) {
-	switch {
-	case d.text == nil || v.sourceOf(d).origin != ofRequest:
-		return plainWord(printed(value)), nil
-	case d.text.single() == nil:
-		return v.wordOf(d.text, star)
+// listOperand is a list written in the policy.
+func (v *vars) listOperand(d *template, star bool) (operand, error) {
+	list := make([]any, len(d.items))
+	var from expr.SourceList
+	o := operand{star: star}
+	for i, item := range d.items {
+		element, err := v.operand(item, star)
+		if err != nil {
+			return operand{}, err
+		}
+		list[i] = element.value
+		from.Add(element.from)
+		if item.text == nil {
+			o.words = append(o.words, plainWord(printed(element.value)))
+		} else {
+			o.words = append(o.words, element.word())
+		}
 	}
-	return dataWord(value, star), nil
+	o.value, o.from = list, from.Source()
+	return o, nil
 }
 
 // wordOf is a string made of text and variables, in which the wildcards of the
 // policy's own text count and no others do.
-func (v *vars) wordOf(t *text, star bool) (word, error) {
-	tmpl := t.tmpl
-	if v.deletes {
-		tmpl = t.onDelete
-	}
-	pieces := make([]word, len(tmpl.Parts))
-	for i, p := range tmpl.Parts {
-		if p.Var == nil {
-			pieces[i] = plainWord(p.Text)
-			continue
-		}
-		// An empty text beside it makes the variable an embedded one, which
-		// resolves to text whatever its type.
-		one := &jmespath.Template{Pos: tmpl.Pos, Text: tmpl.Text, Parts: []jmespath.Part{{}, p}}
-		value, err := v.substitute(one)
-		if err != nil {
-			return word{}, err
-		}
-		pieces[i] = plainWord(printed(value))
-		if v.originOf(templateRoots(one)) == ofRequest {
-			pieces[i] = dataWord(pieces[i].text, star && len(tmpl.Parts) == 1)
+func wordOf(f expr.Filled) word {
+	pieces := make([]word, len(f.Parts))
+	for i, p := range f.Parts {
+		pieces[i] = plainWord(p.Text)
+		if p.From.Origin == expr.OfRequest {
+			pieces[i] = dataWord(p.Text, false)
 		}
 	}
-	return joined(pieces), nil
+	return joined(pieces)
 }
 
 // joinMessages joins those that are not empty.

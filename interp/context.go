@@ -7,6 +7,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -21,13 +22,13 @@ type contextEntry struct {
 }
 
 // A loading gives the value of an entry, and where it comes from.
-type loading func(v *vars, a *preparedRequest) (value any, from fieldOrigin, err error)
+type loading func(v *vars, a *preparedRequest) (expr.Value, error)
 
 // fromOutside is the loading of what comes from elsewhere than the request.
 func fromOutside(load func(*vars, *preparedRequest) (any, error)) loading {
-	return func(v *vars, a *preparedRequest) (any, fieldOrigin, error) {
-		value, err := load(v, a)
-		return value, fieldOrigin{origin: ofCluster}, err
+	return func(v *vars, a *preparedRequest) (expr.Value, error) {
+		data, err := load(v, a)
+		return expr.Value{Data: data, From: expr.Source{Origin: expr.OfCluster}}, err
 	}
 }
 
@@ -48,7 +49,7 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *contextEntry {
 	case e.ConfigMap != nil:
 		out.load = fromOutside(readConfigMap(p, e.ConfigMap))
 	case e.APICall != nil:
-		out.load = fromOutside(readAPICall(p, e.APICall))
+		out.load = readAPICall(p, e.APICall)
 	case e.ImageRegistry != nil:
 		out.load = fromOutside(readImageRegistry(p, e.ImageRegistry))
 	case e.GlobalReference != nil:
@@ -62,12 +63,10 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *contextEntry {
 // defineAll adds entries to the innermost level; they load when they are named.
 func (v *vars) defineAll(entries []*contextEntry, a *preparedRequest) {
 	for _, e := range entries {
-		l := &loader{name: e.Name}
-		l.load = func(v *vars) (value any, merge bool, err error) {
-			value, l.source, err = e.load(v, a)
+		v.define(&loader{name: e.Name, load: func(v *vars) (expr.Value, bool, error) {
+			value, err := e.load(v, a)
 			return value, !e.replaces, err
-		}
-		v.define(l)
+		}})
 	}
 }
 
@@ -75,17 +74,16 @@ func (v *vars) defineAll(entries []*contextEntry, a *preparedRequest) {
 func (v *vars) defineImages(a *preparedRequest, r *rule) {
 	v.define(&loader{
 		name: "images",
-		load: func(v *vars) (any, bool, error) {
+		load: func(v *vars) (value expr.Value, merge bool, err error) {
 			if a.object == nil {
-				return nil, false, errAbsent
+				return value, false, errAbsent
 			}
 			images, err := v.imagesOf(r.Rule, a.object)
 			if err == nil && images == nil {
-				return nil, false, errAbsent
+				return value, false, errAbsent
 			}
-			return images, false, err
+			return expr.Value{Data: images, From: expr.Source{Origin: expr.OfRequest}}, false, err
 		},
-		source: fieldOrigin{origin: ofRequest},
 	})
 }
 
@@ -107,47 +105,34 @@ func readVariable(e *policy.VariableEntry) *variableEntry {
 }
 
 // load computes the value.
-func (e *variableEntry) load(v *vars, _ *preparedRequest) (found any, from fieldOrigin, err error) {
+func (e *variableEntry) load(v *vars, _ *preparedRequest) (found expr.Value, err error) {
 	f, err := e.fill(v)
 	if err != nil {
-		return nil, from, err
+		return found, err
 	}
 	switch {
 	case e.value != nil:
 		if found = f.value; f.expr != nil {
-			found, err = v.evaluateOn(f.expr, f.value)
+			found, err = f.on(v, f.value)
 		}
 		if err == nil {
-			found, err = notNull(found, nil) // a null result does not use the default
-			from = v.sourceOf(e.value)
-			if f.expr != nil {
-				from = fieldOrigin{origin: max(f.origin, from.origin)}
-			}
-			return found, from, err
+			return notNull(found, nil) // a null result does not use the default
 		}
 	case f.expr != nil:
 		if err = v.prepare(f.text); err == nil {
-			found, err = v.evaluate(f.expr)
+			found, err = f.on(v, v.root())
 		}
-		if err == nil && found != nil {
-			from = v.sourceOfExpr(f.expr)
-			from.origin = max(f.origin, from.origin)
-			return found, from, nil
+		if err == nil && found.Data != nil {
+			return found, nil
 		}
 	}
-	found, err = notNull(f.otherwise, err)
-	if e.otherwise != nil {
-		from = v.sourceOf(e.otherwise)
-	}
-	return found, from, err
+	return notNull(f.otherwise, err)
 }
 
 // A filledEntry is a variable entry whose parts are filled in.
 type filledEntry struct {
-	value, otherwise any
-	expr             *jmespath.Expr
-	text             string // of expr
-	origin           origin // of what expr is made of
+	value, otherwise expr.Value
+	filledQuery
 }
 
 // fill fills in all three parts, so that an error in any of them counts even where it
@@ -159,10 +144,9 @@ func (e *variableEntry) fill(v *vars) (f filledEntry, err error) {
 		}
 	}
 	if e.query != nil {
-		if f.expr, f.text, err = e.query.resolve(v); err != nil {
+		if f.filledQuery, err = e.query.resolve(v); err != nil {
 			return f, err
 		}
-		f.origin = v.originOf(e.query.text.roots)
 	}
 	if e.otherwise != nil {
 		f.otherwise, err = v.fill(e.otherwise)
@@ -171,14 +155,14 @@ func (e *variableEntry) fill(v *vars) (f filledEntry, err error) {
 }
 
 // notNull is the value, or why there is none.
-func notNull(value any, err error) (any, error) {
+func notNull(value expr.Value, err error) (expr.Value, error) {
 	switch {
-	case value != nil:
+	case value.Data != nil:
 		return value, nil
 	case err != nil:
-		return nil, err
+		return expr.Value{}, err
 	}
-	return nil, fmt.Errorf("the variable has no value: it is null, and there is no default")
+	return expr.Value{}, fmt.Errorf("the variable has no value: it is null, and there is no default")
 }
 
 // A query is a JMESPath expression in which variables may stand.
@@ -207,24 +191,39 @@ func parseQuery(s string, pos diag.Pos) (*jmespath.Expr, error) {
 	return expr, nil
 }
 
-// resolve is the expression and its text, with variables filled in.
-func (q *query) resolve(v *vars) (*jmespath.Expr, string, error) {
+// A filledQuery is a query with its variables filled in, and who wrote it.
+type filledQuery struct {
+	expr    *jmespath.Expr
+	text    string
+	written expr.Origin
+}
+
+// on is what the query finds in data.
+func (f filledQuery) on(v *vars, data expr.Value) (expr.Value, error) {
+	around := v.surroundings()
+	around.Written = f.written
+	return expr.Eval(v.ctx, f.expr, data, around)
+}
+
+// resolve fills the variables in.
+func (q *query) resolve(v *vars) (filledQuery, error) {
 	if q.expr != nil || q.err != nil {
 		s, _ := q.text.constant()
-		return q.expr, s, q.err
+		return filledQuery{expr: q.expr, text: s}, q.err
 	}
 	f, err := v.fillParts(q.text)
 	if err != nil {
-		return nil, "", err
+		return filledQuery{}, err
 	}
 	e, bad, err := f.Expression(diag.Pos{})
+	out := filledQuery{expr: e, text: f.Text, written: f.From().Origin}
 	switch {
 	case bad != nil:
-		return nil, f.Text, fmt.Errorf("incorrect query: %w", bad)
+		return out, fmt.Errorf("incorrect query: %w", bad)
 	case err != nil:
-		return nil, f.Text, fmt.Errorf("incorrect query: %w", err)
+		return out, fmt.Errorf("incorrect query: %w", err)
 	}
-	return e, f.Text, nil
+	return out, nil
 }
 
 // apply is the query's result on data; without a query, the data themselves.
@@ -232,11 +231,12 @@ func (q *query) apply(v *vars, data any) (any, error) {
 	if q == nil {
 		return data, nil
 	}
-	expr, _, err := q.resolve(v)
+	f, err := q.resolve(v)
 	if err != nil {
 		return nil, err
 	}
-	return v.evaluateOn(expr, data)
+	found, err := f.on(v, expr.Value{Data: data})
+	return found.Data, err
 }
 
 func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *preparedRequest) (any, error) {
@@ -278,7 +278,7 @@ func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) func(*var
 		if err != nil {
 			return nil, err
 		}
-		data, err := a.world.Image(v.ctx, ref, Access{Credentials: c, Namespace: p.Namespace})
+		data, err := a.world.Image(v.ctx, ref, Access{Credentials: c.Data, Namespace: p.Namespace})
 		if err != nil {
 			return nil, err
 		}

@@ -29,8 +29,7 @@ type text struct {
 	tmpl *jmespath.Template
 	// onDelete has request.oldObject for request.object.
 	onDelete *jmespath.Template
-	roots    []string // the names at the root of its expressions
-	err      error    // why it cannot be read; surfaces where it is used
+	err      error // why it cannot be read; surfaces where it is used
 }
 
 // readDocument reads a node; nil is null. $( ) references are resolved within
@@ -118,7 +117,6 @@ func (t *text) derive() *text {
 	if t.err != nil {
 		return t
 	}
-	t.roots = templateRoots(t.tmpl)
 	t.onDelete, t.err = rewriteForDelete(t.tmpl)
 	return t
 }
@@ -145,72 +143,4 @@ func rewriteForDelete(t *jmespath.Template) (*jmespath.Template, error) {
 		out.Parts[i].Var = single.Single()
 	}
 	return &out, nil
-}
-
-// templateRoots lists the names that the template's expressions look up at the
-// root.
-func templateRoots(t *jmespath.Template) []string {
-	var roots []string
-	for _, p := range t.Parts {
-		if p.Var == nil {
-			continue
-		}
-		if p.Var.Expr == nil {
-			roots = append(roots, anyRoot)
-			continue
-		}
-		roots = append(roots, expressionRoots(p.Var.Expr)...)
-	}
-	return roots
-}
-
-// anyRoot stands for names that are known only when the request is.
-const anyRoot = "@"
-
-// expressionRoots lists the names that an expression looks up at the root.
-func expressionRoots(e *jmespath.Expr) []string {
-	if e == nil {
-		return nil
-	}
-	var roots []string
-	switch e.Op {
-	case jmespath.Current:
-		return []string{anyRoot}
-	case jmespath.Field:
-		roots = []string{e.Name}
-		if e.Dynamic != nil {
-			roots = append(templateRoots(e.Dynamic), anyRoot)
-		}
-		return roots
-	case jmespath.RawString:
-		return templateRoots(e.Text)
-	case jmespath.Sub, jmespath.Index, jmespath.Slice, jmespath.Flatten, jmespath.Projection,
-		jmespath.ValueProjection, jmespath.Filter, jmespath.Pipe:
-		// What stands behind the first works on what the first gives, but its
-		// strings may hold variables.
-		roots = expressionRoots(e.Args[0])
-		for _, arg := range e.Args[1:] {
-			roots = append(roots, innerRoots(arg)...)
-		}
-		return roots
-	default:
-		for _, arg := range e.Args {
-			roots = append(roots, expressionRoots(arg)...)
-		}
-		return roots
-	}
-}
-
-// innerRoots lists the root names of variables in the strings of an expression.
-func innerRoots(e *jmespath.Expr) []string {
-	var roots []string
-	jmespath.Walk(e, func(e *jmespath.Expr) bool {
-		for _, t := range []*jmespath.Template{e.Text, e.Dynamic} {
-			if t != nil {
-				roots = append(roots, templateRoots(t)...)
-			}
-		}
-		return e.Text == nil && e.Dynamic == nil
-	})
-	return roots
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/interp/internal/wildcard"
 	"github.com/kvap/kvap/policy"
 )
@@ -51,4 +52,14 @@ func (f formats) of(at []string) Format {
 		return AnyText
 	}
 	return f(at)
+}
+
+// ofValue is the format of a value from somewhere. The text of a number is a number like any
+// other text's.
+func (f formats) ofValue(from expr.Source) Format {
+	format := f.of(from.At)
+	if from.Printed && format == IntOrString {
+		return AnyText
+	}
+	return format
 }

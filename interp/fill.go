@@ -6,39 +6,54 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/jmespath"
 )
 
 // fill is a document with its variables replaced by what they give.
-func (v *vars) fill(d *template) (any, error) {
+func (v *vars) fill(d *template) (expr.Value, error) {
 	switch {
 	case d.fixed:
-		return d.constant, nil
+		return expr.Value{Data: d.constant}, nil
 	case d.text != nil:
 		return v.fillText(d.text)
 	case d.fields != nil:
-		return v.fillMap(d, v.fill)
+		m, parts := make(map[string]any, len(d.fields)), make(map[string]expr.Source, len(d.fields))
+		err := v.fillMap(d, func(key string, d *template) error {
+			value, err := v.fill(d)
+			m[key], parts[key] = value.Data, value.From
+			return err
+		})
+		return expr.Value{Data: m, From: expr.MapOf(parts)}, err
 	}
 	list := make([]any, len(d.items))
+	var from expr.SourceList
 	for i, item := range d.items {
 		value, err := v.fill(item)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
-		list[i] = value
+		list[i] = value.Data
+		from.Add(value.From)
 	}
-	return list, nil
+	return expr.Value{Data: list, From: from.Source()}, nil
 }
 
 // fillPattern is fill of a pattern, in which what is not the policy's own is told apart.
 func (v *vars) fillPattern(d *template) (any, error) {
 	switch {
 	case d.fixed || v.reading.kyverno:
-		return v.fill(d)
+		value, err := v.fill(d)
+		return value.Data, err
 	case d.text != nil:
-		return v.fillLeaf(d)
+		return v.fillLeaf(d.text)
 	case d.fields != nil:
-		return v.fillMap(d, v.fillPattern)
+		m := make(map[string]any, len(d.fields))
+		err := v.fillMap(d, func(key string, d *template) (err error) {
+			m[key], err = v.fillPattern(d)
+			return err
+		})
+		return m, err
 	}
 	list := make([]any, len(d.items))
 	for i, item := range d.items {
@@ -53,49 +68,55 @@ func (v *vars) fillPattern(d *template) (any, error) {
 
 // fillLeaf is a leaf of a pattern. Operators of the policy keep their meaning, and so do a
 // list or a map that a variable gives.
-func (v *vars) fillLeaf(d *template) (any, error) {
-	value, err := v.fill(d)
+func (v *vars) fillLeaf(t *text) (any, error) {
+	if t.single() == nil {
+		return v.fillWords(t)
+	}
+	value, err := v.fillText(t)
 	if err != nil {
 		return nil, err
 	}
-	from := v.sourceOf(d)
-	switch value.(type) {
+	switch value.Data.(type) {
 	case nil, []any, map[string]any:
-		return value, nil
+		return value.Data, nil
 	}
-	if from.origin == ofPolicy {
-		return value, nil
+	if value.From.Origin == expr.OfPolicy {
+		return value.Data, nil
 	}
-	g := given{value: value, field: v.formats.of(from.at)}
-	_, isText := value.(string)
-	switch single := d.text.single() != nil; {
-	case single && (from.origin == ofRequest || !isText):
-		return g, nil
-	case !single && slices.ContainsFunc(d.text.tmpl.Parts, func(p jmespath.Part) bool { return strings.ContainsAny(p.Text, "|&<>!") }):
-		return value, nil
+	g := given{value: value.Data, field: v.formats.ofValue(value.From)}
+	if text, ok := value.Data.(string); ok && value.From.Origin == expr.OfCluster {
+		w := plainWord(text)
+		g.word = &w
 	}
-	w, err := v.wordOf(d.text, false)
-	if err != nil {
-		return nil, err
-	}
-	g.word = &w
 	return g, nil
 }
 
-func (v *vars) fillMap(d *template, fill func(*template) (any, error)) (any, error) {
-	m := make(map[string]any, len(d.fields))
+// fillWords is a leaf of a pattern in which there are words of the policy.
+func (v *vars) fillWords(t *text) (any, error) {
+	f, err := v.fillParts(t)
+	if err != nil {
+		return nil, err
+	}
+	isOperator := func(p jmespath.Part) bool { return strings.ContainsAny(p.Text, "|&<>!") }
+	if f.From().Origin == expr.OfPolicy || slices.ContainsFunc(t.tmpl.Parts, isOperator) {
+		return f.Text, nil
+	}
+	w := wordOf(f)
+	return given{value: f.Text, word: &w}, nil
+}
+
+// fillMap hands the values of a map on, each with its key filled in.
+func (v *vars) fillMap(d *template, take func(key string, value *template) error) error {
 	for _, f := range d.fields {
-		value, err := fill(f.value)
-		if err != nil {
-			return nil, err
-		}
 		key, err := v.fillKey(f)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		m[key] = value
+		if err := take(key, f.value); err != nil {
+			return err
+		}
 	}
-	return m, nil
+	return nil
 }
 
 // fillKey is the key of an entry; one that resolves to null stays as written.
@@ -107,27 +128,27 @@ func (v *vars) fillKey(f templateField) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch key := value.(type) {
+	switch key := value.Data.(type) {
 	case nil:
 		return f.key, nil
 	case string:
 		return key, nil
 	}
-	return "", fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, datum.TypeName(value))
+	return "", fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, datum.TypeName(value.Data))
 }
 
 // fillText is a string with its variables replaced. One that is a single variable
 // takes the type of its value.
-func (v *vars) fillText(t *text) (any, error) {
+func (v *vars) fillText(t *text) (expr.Value, error) {
 	if t.err != nil {
-		return nil, t.err
+		return expr.Value{}, t.err
 	}
 	if s, ok := t.tmpl.Constant(); ok {
-		return s, nil
+		return expr.Value{Data: s}, nil
 	}
 	tmpl, err := v.ready(t)
 	if err != nil {
-		return nil, err
+		return expr.Value{}, err
 	}
 	return v.substitute(tmpl)
 }
@@ -158,9 +179,9 @@ func (v *vars) fillString(t *text) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s, ok := value.(string)
+	s, ok := value.Data.(string)
 	if !ok {
-		return "", notText{t.tmpl.Text, datum.TypeName(value)}
+		return "", notText{t.tmpl.Text, datum.TypeName(value.Data)}
 	}
 	return s, nil
 }

@@ -2,7 +2,6 @@ package interp
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
@@ -16,7 +15,7 @@ func (val *validation) judgeLoops(loops []*loop) verdict {
 	applied := 0
 	var listErr error
 	for _, l := range loops {
-		elements, err := val.elements(l)
+		elements, err := val.vars.listOf(l.listText, l.list, l.listErr)
 		if err != nil {
 			if !expr.IsUnknownKey(err) {
 				listErr = errors.Join(listErr, err)
@@ -38,32 +37,13 @@ func (val *validation) judgeLoops(loops []*loop) verdict {
 	return none()
 }
 
-// elements evaluates a loop's list. What is not a list is its only element.
-func (val *validation) elements(l *loop) ([]any, error) {
-	if l.listErr != nil {
-		return nil, l.listErr
-	}
-	if err := val.vars.prepare(l.listText); err != nil {
-		return nil, err
-	}
-	value, err := val.vars.evaluate(l.list)
-	if err != nil {
-		return nil, err
-	}
-	if list, ok := value.([]any); ok {
-		return list, nil
-	}
-	return []any{value}, nil
-}
-
 // judgeElements counts the elements that pass; bad is the first that does not.
-func (val *validation) judgeElements(l *loop, elements []any) (applied int, bad *verdict) {
-	from := val.vars.elementSource(l.list)
+func (val *validation) judgeElements(l *loop, elements []expr.Value) (applied int, bad *verdict) {
 	for i, element := range elements {
-		if element == nil {
+		if element.Data == nil {
 			continue
 		}
-		out := val.judgeElement(l, i, element, from)
+		out := val.judgeElement(l, i, element)
 		switch out.status {
 		case None, Skip:
 		case Pass:
@@ -79,16 +59,16 @@ func (val *validation) judgeElements(l *loop, elements []any) (applied int, bad 
 	return applied, nil
 }
 
-func (val *validation) judgeElement(l *loop, index int, element any, from fieldOrigin) verdict {
-	_, isMap := element.(map[string]any)
+func (val *validation) judgeElement(l *loop, index int, element expr.Value) verdict {
+	_, isMap := element.Data.(map[string]any)
 	inScope := isMap
 	if l.elementScope != nil {
 		inScope = *l.elementScope
 	}
 	if inScope && !isMap {
-		return say(Error, "failed to process foreach: elementScope needs elements that are maps, element %d is %s", index, datum.TypeName(element))
+		return say(Error, "failed to process foreach: elementScope needs elements that are maps, element %d is %s", index, datum.TypeName(element.Data))
 	}
-	val.openElement(index, element, from)
+	val.vars.pushElement(element, index, val.nesting)
 	defer val.vars.pop()
 	val.vars.defineAll(l.entries, val.review)
 	applies, message, err := l.preconditions.holds(val.vars)
@@ -102,17 +82,7 @@ func (val *validation) judgeElement(l *loop, index int, element any, from fieldO
 	inner.nesting++
 	inner.filled = nil
 	if inScope {
-		inner.element, inner.inElement, inner.at = element, true, from.at
+		inner.element, inner.inElement, inner.at = element.Data, true, element.From.At
 	}
 	return inner.judge(l.check)
-}
-
-// openElement opens a level with the variables of an element.
-func (val *validation) openElement(index int, element any, from fieldOrigin) {
-	depth := strconv.Itoa(val.nesting)
-	level := val.vars.push(map[string]any{
-		"element": element, "element" + depth: element,
-		"elementIndex": int64(index), "elementIndex" + depth: int64(index),
-	})
-	level.origins["element"], level.origins["element"+depth] = from, from
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -109,13 +110,13 @@ func (g *generator) fail(err error) { g.out.Errors = append(g.out.Errors, err) }
 
 // loop makes the targets of an entry. What fails for one element keeps no other.
 func (g *generator) loop(l *generateLoop) {
-	elements, err := g.elements(l)
+	elements, err := g.vars.listOf(l.listText, l.list, l.listErr)
 	if err != nil {
 		g.fail(fmt.Errorf("failed to evaluate list: %w", err))
 		return
 	}
 	for i, element := range elements {
-		if element == nil {
+		if element.Data == nil {
 			continue
 		}
 		if err := g.vars.ctx.Err(); err != nil {
@@ -128,25 +129,8 @@ func (g *generator) loop(l *generateLoop) {
 	}
 }
 
-func (g *generator) elements(l *generateLoop) ([]any, error) {
-	if l.listErr != nil {
-		return nil, l.listErr
-	}
-	if err := g.vars.prepare(l.listText); err != nil {
-		return nil, err
-	}
-	value, err := g.vars.evaluate(l.list)
-	if err != nil {
-		return nil, err
-	}
-	if list, ok := value.([]any); ok {
-		return list, nil
-	}
-	return []any{value}, nil
-}
-
-func (g *generator) element(l *generateLoop, index int, element any) error {
-	g.vars.push(map[string]any{"element": element, "element0": element, "elementIndex": int64(index), "elementIndex0": int64(index)})
+func (g *generator) element(l *generateLoop, index int, element expr.Value) error {
+	g.vars.pushElement(element, index, 0)
 	defer g.vars.pop()
 	g.vars.defineAll(l.entries, g.review)
 	applies, _, err := l.preconditions.holds(g.vars)

@@ -103,7 +103,11 @@ func (t *generateTarget) fill(v *vars) (f filledTarget, err error) {
 		return f, err
 	}
 	if t.data != nil {
-		f.data, err = v.fill(t.data)
+		data, err := v.fill(t.data)
+		if err != nil {
+			return f, err
+		}
+		f.data = data.Data
 	}
 	return f, err
 }

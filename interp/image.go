@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -330,10 +331,11 @@ func (e imageExtractor) tell(v *vars, m map[string]any, path []string, found ima
 	}
 	value := m[e.value]
 	if e.query != nil && value != nil {
-		var err error
-		if value, err = v.evaluateOn(e.query, value); err != nil {
+		found, err := v.evaluateOn(e.query, expr.Value{Data: value})
+		if err != nil {
 			return fmt.Errorf("the jmesPath of the extractor for %s failed: %w", pointerTo(path), err)
 		}
+		value = found.Data
 	}
 	text, ok := value.(string)
 	if !ok {

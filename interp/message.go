@@ -80,7 +80,7 @@ func (val *validation) denyMessage(conditions string) string {
 	if err != nil {
 		return conditions
 	}
-	if s, ok := value.(string); ok {
+	if s, ok := value.Data.(string); ok {
 		return s
 	}
 	return "the produced message didn't resolve to a string, check your policy definition."

@@ -102,9 +102,9 @@ func (b *mutateBody) applyMerge(v *vars, object map[string]any) (map[string]any,
 	if err != nil {
 		return nil, fmt.Errorf("variable substitution failed: %w", err)
 	}
-	patch, ok := filled.(map[string]any)
+	patch, ok := filled.Data.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("failed to patch resource: the patch must be a map, not %s", datum.TypeName(filled))
+		return nil, fmt.Errorf("failed to patch resource: the patch must be a map, not %s", datum.TypeName(filled.Data))
 	}
 	after, err := merge.Apply(object, patch, v.matcher())
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -183,8 +184,8 @@ func (r *existingRule) mutateTarget(t *mutateTarget, v *vars, a *preparedRequest
 	if err := a.ctx.Err(); err != nil {
 		return say(Error, "the request was given up: %v", err), nil
 	}
-	level := v.push(map[string]any{"target": object})
-	level.origins["target"] = fieldOrigin{origin: ofRequest}
+	theRequests := expr.Source{Origin: expr.OfRequest}
+	level := v.push(map[string]expr.Value{"target": {Data: object, From: theRequests}})
 	v.defineAll(t.entries, a)
 	applies, message, err := t.preconditions.holds(v)
 	switch {
@@ -194,7 +195,7 @@ func (r *existingRule) mutateTarget(t *mutateTarget, v *vars, a *preparedRequest
 		return say(Skip, "%s", joinMessages("preconditions not met", message)), nil
 	}
 	return r.body.patch(&mutateRun{vars: v, review: a, left: maxElements, now: object, show: func(o map[string]any) {
-		level.values["target"] = o
+		level.values["target"] = expr.Value{Data: o, From: theRequests}
 	}})
 }
 

@@ -2,8 +2,8 @@ package interp
 
 import (
 	"fmt"
-	"strconv"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -71,17 +71,16 @@ func (m *mutateRun) loops(loops []*mutateLoop, object map[string]any) (after map
 
 // loop applies an entry for each element of its list, always to the whole object.
 func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, error) {
-	elements, err := m.elements(l)
+	elements, err := m.vars.listOf(l.listText, l.list, l.listErr)
 	if err != nil {
 		return nil, fmt.Errorf("failed to evaluate list: %w", err)
 	}
-	from := m.vars.elementSource(l.list)
 	for n := range elements {
 		i := n
 		if l.descending {
 			i = len(elements) - 1 - n
 		}
-		if elements[i] == nil {
+		if elements[i].Data == nil {
 			continue
 		}
 		if m.left--; m.left < 0 {
@@ -90,41 +89,17 @@ func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, 
 		if err := m.vars.ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the request was given up: %w", err)
 		}
-		if object, err = m.element(l, i, elements[i], from, object); err != nil {
+		if object, err = m.element(l, i, elements[i], object); err != nil {
 			return nil, err
 		}
 	}
 	return object, nil
 }
 
-// elements evaluates a loop's list. What is not a list is its only element; a key that
-// is not there is an error.
-func (m *mutateRun) elements(l *mutateLoop) ([]any, error) {
-	if l.listErr != nil {
-		return nil, l.listErr
-	}
-	if err := m.vars.prepare(l.listText); err != nil {
-		return nil, err
-	}
-	value, err := m.vars.evaluate(l.list)
-	if err != nil {
-		return nil, err
-	}
-	if list, ok := value.([]any); ok {
-		return list, nil
-	}
-	return []any{value}, nil
-}
-
 // element applies an entry for one element. What loops within see of the object is
 // forgotten afterwards.
-func (m *mutateRun) element(l *mutateLoop, index int, element any, from fieldOrigin, object map[string]any) (map[string]any, error) {
-	depth := strconv.Itoa(m.nesting)
-	level := m.vars.push(map[string]any{
-		"element": element, "element" + depth: element,
-		"elementIndex": int64(index), "elementIndex" + depth: int64(index),
-	})
-	level.origins["element"], level.origins["element"+depth] = from, from
+func (m *mutateRun) element(l *mutateLoop, index int, element expr.Value, object map[string]any) (map[string]any, error) {
+	m.vars.pushElement(element, index, m.nesting)
 	defer m.vars.pop()
 	m.vars.defineAll(l.entries, m.review)
 	applies, _, err := l.preconditions.holds(m.vars)

@@ -55,10 +55,10 @@ func (t *mutateTarget) selection(v *vars, p *policy.Policy) (s selection, err er
 // there selects everything.
 func (v *vars) fillSelector(d *template) (labels.Selector, error) {
 	filled, err := v.fill(d)
-	if err != nil || filled == nil {
+	if err != nil || filled.Data == nil {
 		return labels.Everything(), err
 	}
-	text, err := json.Marshal(filled)
+	text, err := json.Marshal(filled.Data)
 	if err != nil {
 		return nil, err
 	}

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
 // An operand is the key or value of a condition after substitution.
 type operand struct {
-	value  any
-	origin origin
-	field  Format // of a text that is a field of the request
+	value any
+	from  expr.Source
+	field Format // of a text that is a field of the request
 	// words are the text of a string in which some are the policy's, or the elements of
 	// a list that the policy writes; nil otherwise.
 	words []word
@@ -21,7 +22,7 @@ type operand struct {
 
 // hasWildcards tells of the request's texts that look like patterns.
 func (o operand) hasWildcards() bool {
-	if o.origin != ofRequest {
+	if o.from.Origin != expr.OfRequest {
 		return false
 	}
 	list, ok := o.value.([]any)
@@ -39,7 +40,7 @@ func (o operand) word() word {
 	if len(o.words) == 1 {
 		return o.words[0]
 	}
-	return o.wordOf(o.value)
+	return o.wordOf(o.value, o.from)
 }
 
 // list is the texts of a list operand.
@@ -50,13 +51,13 @@ func (o operand) list() []word {
 	items, _ := o.value.([]any)
 	words := make([]word, len(items))
 	for i, item := range items {
-		words[i] = o.wordOf(item)
+		words[i] = o.wordOf(item, o.from.Element(i))
 	}
 	return words
 }
 
-func (o operand) wordOf(v any) word {
-	if o.origin != ofRequest {
+func (o operand) wordOf(v any, from expr.Source) word {
+	if from.Origin != expr.OfRequest {
 		return plainWord(printed(v))
 	}
 	return dataWord(v, o.star)
@@ -66,12 +67,12 @@ func (o operand) wordOf(v any) word {
 // ConfigMap is the JSON of, or the text alone.
 func (o operand) asList() operand {
 	text, ok := o.value.(string)
-	if !ok || o.origin == ofPolicy {
+	if !ok || o.from.Origin == expr.OfPolicy {
 		return o
 	}
-	if o.origin == ofCluster && o.words == nil {
+	if o.from.Origin == expr.OfCluster && o.words == nil {
 		if list, ok := jsonWords(text); ok {
-			o.value = anyList(list)
+			o.value, o.from = anyList(list), expr.Source{Origin: expr.OfCluster}
 			return o
 		}
 	}

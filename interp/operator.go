@@ -9,6 +9,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
@@ -42,7 +43,7 @@ func compareFields(key operand, operator string, value operand) (bool, error) {
 	case "durationgreaterthanorequals", "durationgreaterthan", "durationlessthanorequals", "durationlessthan":
 		return orderedDurations(key.value, operator, value.value), nil
 	}
-	if key.origin == ofPolicy && value.origin == ofPolicy {
+	if key.from.Origin == expr.OfPolicy && value.from.Origin == expr.OfPolicy {
 		return compareExactly(key, operator, value)
 	}
 	return compareMembers(key, operator, value.asList(), compareField(key.field))

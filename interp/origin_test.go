@@ -13,9 +13,9 @@ func TestOriginsAreKept(t *testing.T) {
 		noted      = "request.object.metadata.annotations.list"
 	)
 	variable := func(entries string) string {
-		return `context: [{name: cm, configMap: {name: c, namespace: n}}, ` + entries + `]`
+		return `context: [{name: cm, configMap: {name: c, namespace: team}}, ` + entries + `]`
 	}
-	const cm = `context: [{name: cm, configMap: {name: c, namespace: n}}]`
+	const cm = `context: [{name: cm, configMap: {name: c, namespace: team}}]`
 	in := func(key, value string) string {
 		return `deny: {conditions: {any: [{key: ` + strconv.Quote("{{ "+key+" }}") + `, operator: AnyIn, value: ` + strconv.Quote("{{ "+value+" }}") + `}]}}`
 	}
@@ -54,6 +54,8 @@ func TestOriginsAreKept(t *testing.T) {
 		{"the request's beside the ConfigMap's", cm, in(app, "{a: cm.data.list, b: "+noted+"}.b"), Pass},
 		{"the request's of a variable", variable(`{name: v, variable: {value: {a: "{{ cm.data.list }}", b: "{{ ` + noted + ` }}"}}}`), in(app, "v.b"), Pass},
 		{"the request's of a loop", cm, `foreach: [{list: "[` + noted + `]", ` + in(app, "element") + `}]`, Pass},
+		{"a wildcard of the request in an expression that is put together", cm, in(app, "[to_string('{{ request.object.metadata.labels.wild }}'), {{ "+which+" }}]"), Pass},
+		{"a wildcard of the request in a query that is put together", variable(`{name: v, variable: {jmesPath: "['{{ request.object.metadata.labels.wild }}']"}}`), in(app, "v"), Pass},
 		{"the request's in a text", cm, in(app, `'{{ `+noted+` }}'`), Pass},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -68,10 +70,10 @@ spec:
       `+c.context+`
       validate: {message: m, `+c.body+`}
 `))
-			world := &Offline{Objects: []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "n"},
+			world := &Offline{Objects: []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "team"},
 				"data": map[string]any{"list": `["db","web"]`}}}}
-			admission, err := ParseAdmission([]byte(`{"operation":"CREATE","kind":{"version":"v1","kind":"Service"},"name":"s","namespace":"n","object":{"apiVersion":"v1","kind":"Service",
-"metadata":{"name":"s","namespace":"n","labels":{"app":"web","which":"list"},"annotations":{"list":"[\"web\"]"}}}}`))
+			admission, err := ParseAdmission([]byte(`{"operation":"CREATE","kind":{"version":"v1","kind":"Service"},"name":"s","namespace":"team","object":{"apiVersion":"v1","kind":"Service",
+"metadata":{"name":"s","namespace":"team","labels":{"app":"web","which":"list","wild":"w*"},"annotations":{"list":"[\"web\"]"}}}}`))
 			if err != nil {
 				t.Fatal(err)
 			}

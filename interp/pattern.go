@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
@@ -120,7 +121,7 @@ func (m *patternMatch) value(value, pattern any, path string, at mapPosition) *m
 func (m *patternMatch) scalar(value, pattern any, path string) *mismatch {
 	field := m.fieldAt(path)
 	if list, ok := value.([]any); ok {
-		field = below(field, someElement)
+		field = expr.Below(field, expr.SomeElement)
 		for _, v := range list {
 			if !m.matchScalar(v, m.formats.of(field), pattern) {
 				return mismatchedScalar(v, pattern, path)

@@ -14,5 +14,6 @@ func Query(ctx context.Context, expression string, data any, w World) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return expr.Eval(ctx, e, data, expr.Surroundings{World: w})
+	found, err := expr.Eval(ctx, e, expr.Value{Data: data}, expr.Surroundings{World: w})
+	return found.Data, err
 }

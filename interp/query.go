@@ -2,6 +2,7 @@ package interp
 
 import (
 	"maps"
+	"strconv"
 
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/interp/internal/expr"
@@ -9,25 +10,25 @@ import (
 )
 
 // evaluate evaluates an expression on all that v has.
-func (v *vars) evaluate(e *jmespath.Expr) (any, error) { return v.evaluateOn(e, v) }
+func (v *vars) evaluate(e *jmespath.Expr) (expr.Value, error) { return v.evaluateOn(e, v.root()) }
+
+// root is what expressions are evaluated on.
+func (v *vars) root() expr.Value {
+	return expr.Value{Data: v, From: expr.Source{Origin: expr.OfRequest}}
+}
 
 // evaluateOn evaluates an expression on data of its own.
-func (v *vars) evaluateOn(e *jmespath.Expr, data any) (any, error) {
+func (v *vars) evaluateOn(e *jmespath.Expr, data expr.Value) (expr.Value, error) {
 	return expr.Eval(v.ctx, e, data, v.surroundings())
 }
 
 // substitute fills in the variables of a template.
-func (v *vars) substitute(t *jmespath.Template) (any, error) {
+func (v *vars) substitute(t *jmespath.Template) (expr.Value, error) {
 	return expr.Substitute(v.ctx, t, v, v.surroundings())
 }
 
 func (v *vars) surroundings() expr.Surroundings {
-	return expr.Surroundings{World: v.world, NormalizeImage: v.normalizeImage, Untrusted: v.untrusted}
-}
-
-// untrusted tells of a variable whose value comes from the request.
-func (v *vars) untrusted(one *jmespath.Variable) bool {
-	return v.ofRequest(templateRoots(&jmespath.Template{Parts: []jmespath.Part{{Var: one}}}))
+	return expr.Surroundings{World: v.world, NormalizeImage: v.normalizeImage}
 }
 
 // fillParts fills in the variables of a text that has a structure of its own.
@@ -36,19 +37,48 @@ func (v *vars) fillParts(t *text) (expr.Filled, error) {
 	if err != nil {
 		return expr.Filled{}, err
 	}
-	single := tmpl.Single()
-	if single == nil {
+	if tmpl.Single() == nil {
 		return expr.Fill(v.ctx, tmpl, v, v.surroundings())
 	}
 	value, err := v.substitute(tmpl)
 	if err != nil {
 		return expr.Filled{}, err
 	}
-	s, ok := value.(string)
+	s, ok := value.Data.(string)
 	if !ok {
-		return expr.Filled{}, notText{tmpl.Text, datum.TypeName(value)}
+		return expr.Filled{}, notText{tmpl.Text, datum.TypeName(value.Data)}
 	}
-	return expr.WholeText(s, v.untrusted(single)), nil
+	return expr.WholeText(s, value.From), nil
+}
+
+// listOf are the elements of what a loop goes over. What is not a list is its only element.
+func (v *vars) listOf(text string, e *jmespath.Expr, bad error) ([]expr.Value, error) {
+	if bad != nil {
+		return nil, bad
+	}
+	if err := v.prepare(text); err != nil {
+		return nil, err
+	}
+	value, err := v.evaluate(e)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := value.Data.([]any)
+	if !ok {
+		return []expr.Value{value}, nil
+	}
+	out := make([]expr.Value, len(list))
+	for i, item := range list {
+		out[i] = expr.Value{Data: item, From: value.From.Element(i)}
+	}
+	return out, nil
+}
+
+// pushElement opens a level with the variables of an element of a loop, which is within
+// others.
+func (v *vars) pushElement(element expr.Value, index, within int) {
+	depth, at := strconv.Itoa(within), expr.Value{Data: int64(index)}
+	v.push(map[string]expr.Value{"element": element, "element" + depth: element, "elementIndex": at, "elementIndex" + depth: at})
 }
 
 func (v *vars) normalizeImage(reference string) (string, error) {
@@ -63,7 +93,9 @@ func (v *vars) normalizeImage(reference string) (string, error) {
 func (v *vars) Whole() (map[string]any, error) {
 	all := maps.Clone(v.request)
 	for _, l := range v.levels {
-		maps.Copy(all, l.values)
+		for name, value := range l.values {
+			all[name] = value.Data
+		}
 	}
 	return all, nil
 }

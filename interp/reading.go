@@ -1,6 +1,10 @@
 package interp
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/kvap/kvap/interp/internal/expr"
+)
 
 // A reading is how values are compared: as kvap does, or as Kyverno does where kvap differs
 // on purpose. The zero reading is kvap's, and notes nothing.
@@ -37,7 +41,7 @@ func (r reading) under(at []string) reading {
 // whatever is not the policy's is read in every way that it may be (deviation 15).
 func (r reading) compare(key operand, operator string, value operand) (bool, error) {
 	ours, err := compareFields(key, operator, value)
-	if key.origin == ofPolicy && value.origin == ofPolicy {
+	if key.from.Origin == expr.OfPolicy && value.from.Origin == expr.OfPolicy {
 		return ours, err
 	}
 	theirs, theirErr := compareExactly(key, operator, value)

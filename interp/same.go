@@ -8,6 +8,7 @@ import (
 	"github.com/blang/semver/v4"
 
 	"github.com/kvap/kvap/interp/internal/datum"
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/interp/internal/wildcard"
 )
 
@@ -80,29 +81,29 @@ func sameData(a any, aField Format, b any, bField Format) bool {
 
 // sameOperands is Equals.
 func sameOperands(key, value operand) bool {
-	if key.origin == ofPolicy && value.origin == ofPolicy || key.value == nil {
+	if key.from.Origin == expr.OfPolicy && value.from.Origin == expr.OfPolicy || key.value == nil {
 		return equals(key.value, value.value)
 	}
 	k, keyIsText := key.value.(string)
 	v, valueIsText := value.value.(string)
 	switch {
-	case value.origin == ofCluster && keyIsText && valueIsText:
+	case value.from.Origin == expr.OfCluster && keyIsText && valueIsText:
 		if order, ok := readsOfBoth(key.field, key.field).compare(k, v); ok {
 			return order == 0
 		}
 		return value.word().matches(k)
-	case key.origin != ofPolicy && value.origin != ofPolicy:
+	case key.from.Origin != expr.OfPolicy && value.from.Origin != expr.OfPolicy:
 		if keyIsText && valueIsText && len(value.words) == 1 {
 			return value.words[0].matches(k)
 		}
 		return sameData(key.value, key.field, value.value, value.field)
-	case !keyIsText && (!valueIsText || value.origin == ofPolicy):
+	case !keyIsText && (!valueIsText || value.from.Origin == expr.OfPolicy):
 		return equals(key.value, value.value)
 	case !keyIsText:
 		return value.field != IntOrString && equals(key.value, v)
 	case !valueIsText:
 		return false
-	case value.origin == ofPolicy:
+	case value.from.Origin == expr.OfPolicy:
 		if order, ok := literalOrder(k, key.field, v); ok {
 			return order == 0
 		}
@@ -129,13 +130,13 @@ func orderedOperands(key operand, operator string, value operand) (bool, error) 
 	if !ok || key.value == nil || value.value == nil {
 		return false, nil
 	}
-	if key.origin != ofRequest && value.origin != ofRequest {
+	if key.from.Origin != expr.OfRequest && value.from.Origin != expr.OfRequest {
 		return ordered(key.value, operator, value.value), nil
 	}
 	k, keyIsText := key.value.(string)
 	v, valueIsText := value.value.(string)
 	switch {
-	case key.origin == ofRequest && value.origin == ofRequest:
+	case key.from.Origin == expr.OfRequest && value.from.Origin == expr.OfRequest:
 		if datum.IsNumber(key.value) && datum.IsNumber(value.value) {
 			return orderedNumber(key.value, op, value.value), nil
 		}
@@ -143,10 +144,10 @@ func orderedOperands(key operand, operator string, value operand) (bool, error) 
 			return satisfies(op, order), nil
 		}
 		return false, fmt.Errorf("there is no order between %s and %s, both of which are the request's", datum.TypeName(key.value), datum.TypeName(value.value))
-	case keyIsText && key.origin == ofRequest:
+	case keyIsText && key.from.Origin == expr.OfRequest:
 		order, ok := orderByLiteral(k, key.field, value.value)
 		return ok && satisfies(op, order), nil
-	case valueIsText && value.origin == ofRequest:
+	case valueIsText && value.from.Origin == expr.OfRequest:
 		order, ok := orderByLiteral(v, value.field, key.value)
 		return ok && satisfies(op, -order), nil
 	}

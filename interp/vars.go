@@ -31,21 +31,19 @@ type vars struct {
 
 // A level is a scope that ends: of a rule, or of one element of a loop.
 type level struct {
-	values  map[string]any
-	origins map[string]fieldOrigin // of the values that are not the policy's
-	loaders int                    // of the levels below
+	values  map[string]expr.Value
+	loaders int // of the levels below
 }
 
 // A loader is a context entry that is loaded when an expression names it.
 type loader struct {
 	name  string
 	level *level
-	load  func(*vars) (value any, merge bool, err error)
+	load  func(*vars) (value expr.Value, merge bool, err error)
 	// tried is set by the first attempt, also by a failed one: later expressions
 	// then find no such key.
 	tried  bool
 	loaded bool
-	source fieldOrigin
 }
 
 func newVars(a *preparedRequest) *vars {
@@ -58,11 +56,11 @@ func newVars(a *preparedRequest) *vars {
 }
 
 // push opens a level.
-func (v *vars) push(values map[string]any) *level {
+func (v *vars) push(values map[string]expr.Value) *level {
 	if values == nil {
-		values = map[string]any{}
+		values = map[string]expr.Value{}
 	}
-	l := &level{values: values, origins: map[string]fieldOrigin{}, loaders: len(v.loaders)}
+	l := &level{values: values, loaders: len(v.loaders)}
 	v.levels = append(v.levels, l)
 	v.forget()
 	return l
@@ -92,22 +90,32 @@ func (v *vars) define(l *loader) {
 }
 
 // Lookup finds a name at the root of an expression.
-func (v *vars) Lookup(name string) (value any, found bool, err error) {
+func (v *vars) Lookup(name string) (value expr.Value, found bool, err error) {
 	if err := v.prepare(name); err != nil {
-		return nil, false, err
+		return expr.Value{}, false, err
 	}
 	value, found = v.find(name)
 	return value, found, nil
 }
 
-func (v *vars) find(name string) (any, bool) {
+func (v *vars) find(name string) (expr.Value, bool) {
 	for i := len(v.levels) - 1; i >= 0; i-- {
 		if value, ok := v.levels[i].values[name]; ok {
 			return value, true
 		}
 	}
-	value, ok := v.request[name]
-	return value, ok
+	data, ok := v.request[name]
+	from := expr.Source{Origin: expr.OfRequest}
+	if name == "request" {
+		from = requestSource()
+	}
+	return expr.Value{Data: data, From: from}, ok
+}
+
+// requestSource is the source of the request: its objects have fields.
+func requestSource() expr.Source {
+	object := expr.Source{Origin: expr.OfRequest, At: []string{}}
+	return expr.MapOf(map[string]expr.Source{"object": object, "oldObject": object}).And(expr.OfRequest)
 }
 
 // prepare loads the entries that the text of an expression names, wherever in it
@@ -141,16 +149,15 @@ func (v *vars) load(l *loader, index int) error {
 	if err != nil {
 		return fmt.Errorf("failed to load the context entry %s: %w", l.name, err)
 	}
-	if err := v.size.add(value); err != nil {
+	if err := v.size.add(value.Data); err != nil {
 		return fmt.Errorf("failed to load the context entry %s: %w", l.name, err)
 	}
 	if merge {
 		if old, ok := v.find(l.name); ok {
-			value = merged(old, value)
+			value = expr.Value{Data: merged(old.Data, value.Data), From: expr.Source{Origin: max(old.From.Origin, value.From.Origin)}}
 		}
 	}
 	l.level.values[l.name] = value
-	l.level.origins[l.name] = l.source
 	l.loaded = true
 	return nil
 }

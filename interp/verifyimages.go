@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -212,10 +213,11 @@ func (r *rule) imageChecks(a *preparedRequest, v *vars, found []foundImage) ([]*
 // check is what an entry asks of any image.
 func (e *imageEntry) check(a *preparedRequest, v *vars) (*imageCheck, error) {
 	out := &imageCheck{a: a, entry: e, with: a.asPod(Access{Fresh: !e.UseCache, Namespace: e.namespace})}
-	var err error
-	if out.with.Credentials, err = v.fill(e.credentials); err != nil {
+	credentials, err := v.fill(e.credentials)
+	if err != nil {
 		return nil, err
 	}
+	out.with.Credentials = credentials.Data
 	if out.sets, err = e.signersOf(v, a, e.attestors, ""); err != nil {
 		return nil, err
 	}
@@ -366,7 +368,7 @@ func (v *vars) pushAttested(names map[string]any, kept ...*loader) {
 		case slices.ContainsFunc(kept, func(l *loader) bool { return l.name == name }):
 		case name == "request", name == "images", name == "image", strings.HasPrefix(name, "serviceAccount"), strings.HasPrefix(name, "element"):
 		default:
-			l.values[name], l.origins[name] = value, fieldOrigin{origin: ofRequest}
+			l.values[name] = expr.Value{Data: value, From: expr.Source{Origin: expr.OfRequest}}
 		}
 	}
 }

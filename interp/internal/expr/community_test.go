@@ -135,12 +135,12 @@ func TestCommunityAgrees(t *testing.T) {
 		if err != nil {
 			continue // ours may still take it as null
 		}
-		got, err := Eval(t.Context(), e, data, Surroundings{})
+		got, err := Eval(t.Context(), e, Value{Data: data}, Surroundings{})
 		if err != nil && !IsUnknownKey(err) {
 			t.Fatalf("%s: %v, but %v to the library", text, err, want)
 		}
-		if !cmp.Equal(got, want) {
-			t.Fatalf("%s: %v, but %v to the library", text, got, want)
+		if !cmp.Equal(got.Data, want) {
+			t.Fatalf("%s: %v, but %v to the library", text, got.Data, want)
 		}
 		compared++
 	}

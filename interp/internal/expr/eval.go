@@ -8,47 +8,46 @@ import (
 	"github.com/kvap/kvap/jmespath"
 )
 
-// Eval gives the value of an expression for data, which is nil, a bool, int64,
-// float64, string, []any or map[string]any, or a Scope. The result may share its
-// parts with the data: neither may be changed. It never panics.
-func Eval(ctx context.Context, e *jmespath.Expr, data any, around Surroundings) (any, error) {
-	return newEvaluator(ctx, data, around).expression(e)
+// Eval gives what an expression comes to on a value. The result may share its parts
+// with the value: neither may be changed. It never panics.
+func Eval(ctx context.Context, e *jmespath.Expr, root Value, around Surroundings) (Value, error) {
+	return newEvaluator(ctx, root, around).expression(e)
 }
 
 // An evaluator evaluates expressions on one root.
 type evaluator struct {
 	ctx    context.Context
 	around Surroundings
-	root   any
+	root   Value
 	steps  int
 	made   int // bytes
 	// texts are the strings and names of the expression that hold variables, with
 	// these filled in. Kyverno fills them in before it looks at the expression;
 	// here their text is data, and cannot become syntax.
-	texts map[*jmespath.Template]string
+	texts map[*jmespath.Template]Value
 	items bool // whether items() was called
 	// built is set where a list or map was made, which may be deeper than the data.
 	built bool
 }
 
-func newEvaluator(ctx context.Context, root any, around Surroundings) *evaluator {
+func newEvaluator(ctx context.Context, root Value, around Surroundings) *evaluator {
 	return &evaluator{ctx: ctx, around: around, root: root, steps: maxSteps}
 }
 
 // expression evaluates a whole expression on the root.
-func (ev *evaluator) expression(e *jmespath.Expr) (any, error) {
+func (ev *evaluator) expression(e *jmespath.Expr) (Value, error) {
 	if err := ev.fillTexts(e); err != nil {
-		return nil, err
+		return Value{}, err
 	}
 	value, err := ev.eval(e, ev.root)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
-	if value, err = ev.plain(value); err == nil && ev.built {
-		err = ev.bounded(value, datum.MaxDepth+1)
+	if value.Data, err = ev.plain(value.Data); err == nil && ev.built {
+		err = ev.bounded(value.Data, datum.MaxDepth+1)
 	}
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
 	return value, nil
 }
@@ -61,12 +60,12 @@ func (ev *evaluator) fillTexts(e *jmespath.Expr) (err error) {
 			if t == nil || err != nil {
 				continue
 			}
-			var text string
+			var text Value
 			if text, err = ev.text(t); err != nil {
 				continue
 			}
 			if ev.texts == nil {
-				ev.texts = map[*jmespath.Template]string{}
+				ev.texts = map[*jmespath.Template]Value{}
 			}
 			ev.texts[t] = text
 		}

@@ -37,12 +37,12 @@ func (fixedWorld) Resolve(_ context.Context, host string) ([]netip.Addr, error) 
 // A fixedScope is a map that is looked up name by name.
 type fixedScope map[string]any
 
-func (s fixedScope) Lookup(name string) (any, bool, error) {
+func (s fixedScope) Lookup(name string) (Value, bool, error) {
 	if name == "broken" {
-		return nil, false, errors.New("broken entry")
+		return Value{}, false, errors.New("broken entry")
 	}
 	v, ok := s[name]
-	return v, ok, nil
+	return Value{Data: v}, ok, nil
 }
 
 func fixedSurroundings() Surroundings {
@@ -67,8 +67,8 @@ func checkRows(t *testing.T, data any, rows []row) {
 			t.Errorf("%s: %v", r.expr, bad)
 			continue
 		}
-		got, err := Eval(t.Context(), e, data, fixedSurroundings())
-		report(t, r, got, err)
+		got, err := Eval(t.Context(), e, Value{Data: data}, fixedSurroundings())
+		report(t, r, got.Data, err)
 	}
 }
 
@@ -262,14 +262,14 @@ func TestEvalIsBounded(t *testing.T) {
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	if _, err := Eval(t.Context(), e, "x", Surroundings{}); err == nil || !strings.Contains(err.Error(), "too many steps") {
+	if _, err := Eval(t.Context(), e, Value{Data: "x"}, Surroundings{}); err == nil || !strings.Contains(err.Error(), "too many steps") {
 		t.Errorf("doubling: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	list := make([]any, 5000)
 	e, _ = jmespath.Parse("[][]", diag.Pos{})
-	if _, err := Eval(ctx, e, list, Surroundings{}); !errors.Is(err, context.Canceled) {
+	if _, err := Eval(ctx, e, Value{Data: list}, Surroundings{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -319,7 +319,7 @@ func TestSubstitute(t *testing.T) {
 			continue
 		}
 		got, err := Substitute(t.Context(), tmpl, s, fixedSurroundings())
-		report(t, r, got, err)
+		report(t, r, got.Data, err)
 	}
 }
 
@@ -349,12 +349,12 @@ func FuzzEval(f *testing.F) {
 			return
 		}
 		before, _ := json.Marshal(v)
-		got, err := Eval(t.Context(), e, v, fixedSurroundings())
-		again, err2 := Eval(t.Context(), e, v, fixedSurroundings())
+		got, err := Eval(t.Context(), e, Value{Data: v}, fixedSurroundings())
+		again, err2 := Eval(t.Context(), e, Value{Data: v}, fixedSurroundings())
 		if (err == nil) != (err2 == nil) {
 			t.Fatalf("%s: %v, then %v", expr, err, err2)
 		}
-		if err == nil && !isNaN(got) && !cmp.Equal(got, again) {
+		if err == nil && !isNaN(got.Data) && !cmp.Equal(got.Data, again.Data) {
 			t.Fatalf("%s: %v, then %v", expr, got, again)
 		}
 		if after, _ := json.Marshal(v); string(after) != string(before) {
@@ -376,7 +376,7 @@ func TestValuesAreNotTooDeep(t *testing.T) {
 	if bad != nil {
 		t.Fatal(bad)
 	}
-	var value any = "x"
+	value := Value{Data: "x"}
 	var err error
 	for range 6 {
 		if value, err = Eval(t.Context(), e, value, Surroundings{}); err != nil {

@@ -19,59 +19,70 @@ import (
 // A Filled is a template with its variables filled in.
 type Filled struct {
 	Text  string
-	parts []filledPart
+	Parts []FilledPart
 }
 
-// A filledPart is a part of the text. Wild tells that it is what a user wrote, and could
-// be more than a name or a number.
-type filledPart struct {
-	text string
-	wild bool
+// A FilledPart is a part of the text, and where it comes from.
+type FilledPart struct {
+	Text string
+	From Source
+}
+
+// wild tells that a part is what a user wrote, and could be more than a name or a number.
+func (p FilledPart) wild() bool { return p.From.Origin == OfRequest && !isTame(p.Text) }
+
+// From is where the text comes from.
+func (f Filled) From() (s Source) {
+	if len(f.Parts) == 1 {
+		return f.Parts[0].From
+	}
+	for _, p := range f.Parts {
+		s.Origin = max(s.Origin, p.From.Origin)
+	}
+	return s
 }
 
 // Fill fills in the variables of a template as text.
 func Fill(ctx context.Context, t *jmespath.Template, s Scope, around Surroundings) (Filled, error) {
-	return newEvaluator(ctx, s, around).fill(t)
+	return newEvaluator(ctx, scopeValue(s), around).fill(t)
 }
 
 func (ev *evaluator) fill(t *jmespath.Template) (Filled, error) {
 	var f Filled
 	size := 0
 	for _, p := range t.Parts {
-		part := filledPart{text: p.Text}
+		part := FilledPart{Text: p.Text}
 		switch {
 		case p.Ref != nil:
 			return f, fmt.Errorf("the reference $(%s%s) cannot be resolved here", p.Ref.Operator, p.Ref.Path)
 		case p.Var != nil:
-			text, err := ev.embedded(p.Var)
-			if err != nil {
+			var err error
+			if part.Text, part.From, err = ev.embedded(p.Var); err != nil {
 				return f, err
 			}
-			part.text = text
-			part.wild = ev.around.Untrusted != nil && ev.around.Untrusted(p.Var) && !isTame(text)
 		}
-		if size += len(part.text); size > maxTextSize {
+		if size += len(part.Text); size > maxTextSize {
 			return f, tooLong()
 		}
-		f.parts = append(f.parts, part)
+		f.Parts = append(f.Parts, part)
 	}
 	f.Text = f.with(func(_ int, text string) string { return text })
 	return f, nil
 }
 
 // WholeText is a text that is nothing but the value of a variable.
-func WholeText(text string, untrusted bool) Filled {
-	return Filled{Text: text, parts: []filledPart{{text, untrusted && !isTame(text)}}}
+func WholeText(text string, from Source) Filled {
+	return Filled{Text: text, Parts: []FilledPart{{text, from}}}
 }
 
 // with is the text with something else in the place of each wild part.
 func (f Filled) with(replace func(i int, text string) string) string {
 	var b strings.Builder
-	for i, p := range f.parts {
-		if p.wild {
-			b.WriteString(replace(i, p.text))
+	for i, p := range f.Parts {
+		if p.wild() {
+			b.WriteString(replace(i, p.Text))
 		} else {
-			b.WriteString(p.text)
+			b.WriteString(p.Text)
 		}
 	}
 	return b.String()
@@ -82,15 +93,15 @@ func mark(i int) string { return "kvapMark" + strconv.Itoa(i) + "z" }
 // Marked is the text with marks in the place of what users wrote; ok is false where
 // there is nothing of that kind.
 func (f Filled) Marked() (text string, ok bool) {
-	ok = slices.ContainsFunc(f.parts, func(p filledPart) bool { return p.wild })
+	ok = slices.ContainsFunc(f.Parts, FilledPart.wild)
 	return f.with(func(i int, _ string) string { return mark(i) }), ok
 }
 
 // Unmarked is a text with values in the place of their marks.
 func (f Filled) Unmarked(text string) string {
-	for i, p := range f.parts {
-		if p.wild {
-			text = strings.ReplaceAll(text, mark(i), p.text)
+	for i, p := range f.Parts {
+		if p.wild() {
+			text = strings.ReplaceAll(text, mark(i), p.Text)
 		}
 	}
 	return text

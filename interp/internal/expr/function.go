@@ -16,24 +16,56 @@ type function func(ev *evaluator, args []any) (any, error)
 
 // callExpression evaluates the arguments, with null for those that name a missing
 // key, and calls.
-func (ev *evaluator) callExpression(e *jmespath.Expr, v any) (any, error) {
-	args := make([]any, len(e.Args))
+func (ev *evaluator) callExpression(e *jmespath.Expr, v Value) (Value, error) {
+	args, data := make([]Value, len(e.Args)), make([]any, len(e.Args))
 	for i, arg := range e.Args {
 		value, err := ev.lenient(arg, v)
 		if err != nil {
-			return nil, err
+			return Value{}, err
 		}
-		if s, ok := value.(Scope); ok {
-			if value, err = whole(s); err != nil {
-				return nil, err
+		if s, ok := value.Data.(Scope); ok {
+			if value.Data, err = whole(s); err != nil {
+				return Value{}, err
 			}
 		}
-		args[i] = value
+		args[i], data[i] = value, value.Data
 	}
 	if e.Func == jmespath.FuncUnknown {
-		return nil, fmt.Errorf("unknown function: %s", e.Name)
+		return Value{}, fmt.Errorf("unknown function: %s", e.Name)
 	}
-	return ev.call(e.Func, args)
+	out, err := ev.call(e.Func, data)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{out, sourceOfCall(e.Func, args)}, nil
+}
+
+// sourceOfCall is the source of what a function gives: of one that chooses, that of what it
+// chose, and of the text of a value, that of the value.
+func sourceOfCall(f jmespath.Func, args []Value) Source {
+	switch f {
+	case jmespath.FuncNotNull:
+		for _, arg := range args {
+			if arg.Data != nil {
+				return arg.From
+			}
+		}
+	case jmespath.FuncToString:
+		return args[0].From.printed()
+	case jmespath.FuncLookup:
+		if key, ok := args[1].Data.(string); ok {
+			return args[0].From.Field(key)
+		}
+		if i, ok := datum.Whole(args[1].Data); ok && i >= 0 {
+			return args[0].From.Element(int(i))
+		}
+	case jmespath.FuncToArray:
+		if _, ok := args[0].Data.([]any); ok {
+			return args[0].From
+		}
+		return Source{Origin: args[0].From.Origin, elements: []Source{args[0].From}}
+	}
+	return madeOf(args...)
 }
 
 // call calls a function after checking its arguments.
@@ -200,5 +232,5 @@ func Call(ctx context.Context, name string, args []any, around Surroundings) (an
 	if f == jmespath.FuncUnknown {
 		return nil, fmt.Errorf("unknown function: %s", name)
 	}
-	return newEvaluator(ctx, nil, around).call(f, args)
+	return newEvaluator(ctx, Value{}, around).call(f, args)
 }

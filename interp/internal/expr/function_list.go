@@ -210,11 +210,11 @@ func (ev *evaluator) each(by any, list []any) ([]any, error) {
 	}
 	out := make([]any, len(list))
 	for i, item := range list {
-		value, err := ev.eval(by.(expression).e, item)
+		value, err := ev.eval(by.(expression).e, Value{Data: item})
 		if err != nil {
 			return nil, err
 		}
-		out[i] = value
+		out[i] = value.Data
 	}
 	return out, nil
 }

@@ -274,7 +274,7 @@ func TestFunctionsNeedTheOutside(t *testing.T) {
 		if bad != nil {
 			t.Fatal(bad)
 		}
-		if v, err := Eval(t.Context(), e, nil, Surroundings{}); err == nil {
+		if v, err := Eval(t.Context(), e, Value{}, Surroundings{}); err == nil {
 			t.Errorf("%s: %v", expr, v)
 		}
 	}

@@ -43,7 +43,7 @@ func TestGrowthIsBounded(t *testing.T) {
 func allocatedBy(t *testing.T, e *jmespath.Expr, value any) (bytes uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err = Eval(t.Context(), e, value, Surroundings{})
+	_, err = Eval(t.Context(), e, Value{Data: value}, Surroundings{})
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc, err
 }
@@ -73,7 +73,7 @@ func TestTextsAreBounded(t *testing.T) {
 		if bad != nil {
 			t.Fatalf("%.40s: %v", test.query, bad)
 		}
-		if _, err := Eval(t.Context(), e, test.data, Surroundings{}); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := Eval(t.Context(), e, Value{Data: test.data}, Surroundings{}); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.40s: %v, want %q", test.query, err, test.want)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 )
 
 // eval evaluates e with v as the current node.
-func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) eval(e *jmespath.Expr, v Value) (Value, error) {
 	if err := ev.spend(1); err != nil {
-		return nil, err
+		return Value{}, err
 	}
 	switch e.Op {
 	case jmespath.Current:
@@ -19,13 +19,15 @@ func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
 	case jmespath.Field:
 		return ev.field(e, v)
 	case jmespath.Literal:
-		return e.Value, nil
+		return Value{e.Value, Source{Origin: ev.around.Written}}, nil
 	case jmespath.RawString:
-		return ev.texts[e.Text], nil
+		text := ev.texts[e.Text]
+		text.From = text.From.And(ev.around.Written)
+		return text, nil
 	case jmespath.Sub:
 		left, err := ev.eval(e.Args[0], v)
 		if err != nil {
-			return nil, err
+			return Value{}, err
 		}
 		return ev.eval(e.Args[1], left)
 	case jmespath.Index:
@@ -36,13 +38,13 @@ func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
 		return ev.logical(e, v)
 	case jmespath.Not:
 		operand, err := ev.lenient(e.Args[0], v)
-		return IsFalse(operand), err
+		return Value{IsFalse(operand.Data), madeOf(operand)}, err
 	case jmespath.Compare:
 		return ev.compare(e, v)
 	case jmespath.Call:
 		return ev.callExpression(e, v)
 	case jmespath.ExpRef:
-		return expression{e.Args[0]}, nil
+		return Value{Data: expression{e.Args[0]}}, nil
 	case jmespath.MultiList, jmespath.MultiHash:
 		return ev.multiselect(e, v)
 	case jmespath.Slice:
@@ -52,14 +54,14 @@ func (ev *evaluator) eval(e *jmespath.Expr, v any) (any, error) {
 	case jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
 		return ev.projection(e, v)
 	}
-	return nil, fmt.Errorf("an expression of an unknown kind")
+	return Value{}, fmt.Errorf("an expression of an unknown kind")
 }
 
 // lenient evaluates e, with null for a key that is missing.
-func (ev *evaluator) lenient(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) lenient(e *jmespath.Expr, v Value) (Value, error) {
 	value, err := ev.eval(e, v)
 	if IsUnknownKey(err) {
-		return nil, nil
+		return Value{}, nil
 	}
 	return value, err
 }
@@ -75,62 +77,62 @@ func IsUnknownKey(err error) bool {
 
 // field looks a name up. What is not a map has no fields, and yields null; a map
 // without the field is an error.
-func (ev *evaluator) field(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) field(e *jmespath.Expr, v Value) (Value, error) {
 	name := e.Name
 	if e.Dynamic != nil {
-		name = ev.texts[e.Dynamic]
+		name = ev.texts[e.Dynamic].Data.(string)
 	}
-	switch v := v.(type) {
+	switch data := v.Data.(type) {
 	case map[string]any:
-		if value, ok := v[name]; ok {
-			return value, nil
+		if value, ok := data[name]; ok {
+			return Value{value, v.From.Field(name)}, nil
 		}
-		return nil, &unknownKeyError{name}
+		return Value{}, &unknownKeyError{name}
 	case Scope:
-		value, found, err := v.Lookup(name)
+		value, found, err := data.Lookup(name)
 		if err == nil && !found {
 			err = &unknownKeyError{name}
 		}
 		return value, err
 	}
-	return nil, nil
+	return Value{}, nil
 }
 
-func (ev *evaluator) index(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) index(e *jmespath.Expr, v Value) (Value, error) {
 	left, err := ev.eval(e.Args[0], v)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
-	list, _ := asList(left)
+	list, _ := asList(left.Data)
 	i := e.Num
 	if i < 0 {
 		i += len(list)
 	}
 	if i < 0 || i >= len(list) {
-		return nil, nil
+		return Value{}, nil
 	}
-	return list[i], nil
+	return Value{list[i], left.From.Element(i)}, nil
 }
 
 // pipe gives null where a stage names a missing key, also the last one.
-func (ev *evaluator) pipe(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) pipe(e *jmespath.Expr, v Value) (Value, error) {
 	left, err := ev.lenient(e.Args[0], v)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
 	return ev.lenient(e.Args[1], left)
 }
 
 // logical is || and &&. Only the right side of && may name a missing key.
-func (ev *evaluator) logical(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) logical(e *jmespath.Expr, v Value) (Value, error) {
 	left, err := ev.lenient(e.Args[0], v)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
 	switch {
-	case e.Op == jmespath.Or && IsFalse(left):
+	case e.Op == jmespath.Or && IsFalse(left.Data):
 		return ev.lenient(e.Args[1], v)
-	case e.Op == jmespath.And && !IsFalse(left):
+	case e.Op == jmespath.And && !IsFalse(left.Data):
 		return ev.eval(e.Args[1], v)
 	}
 	return left, nil
@@ -155,33 +157,37 @@ func IsFalse(v any) bool {
 // compare is == and != for any values, by type and value, and the orders for
 // numbers only: anything else gives null. Kyverno takes some integers for
 // another type than numbers; here there is one type (deviations 7 and 8).
-func (ev *evaluator) compare(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) compare(e *jmespath.Expr, v Value) (Value, error) {
 	left, err := ev.lenient(e.Args[0], v)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
 	right, err := ev.lenient(e.Args[1], v)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
+	out := Value{From: madeOf(left, right)}
 	switch e.Comparator {
 	case jmespath.Equal, jmespath.NotEqual:
-		same, err := ev.equal(left, right)
-		return same == (e.Comparator == jmespath.Equal), err
+		same, err := ev.equal(left.Data, right.Data)
+		out.Data = same == (e.Comparator == jmespath.Equal)
+		return out, err
 	}
-	if !datum.IsNumber(left) || !datum.IsNumber(right) {
-		return nil, nil
+	if !datum.IsNumber(left.Data) || !datum.IsNumber(right.Data) {
+		return out, nil
 	}
-	c := datum.Compare(left, right)
+	c := datum.Compare(left.Data, right.Data)
 	switch e.Comparator {
 	case jmespath.Less:
-		return c == -1, nil
+		out.Data = c == -1
 	case jmespath.LessEqual:
-		return c == -1 || c == 0, nil
+		out.Data = c == -1 || c == 0
 	case jmespath.Greater:
-		return c == 1, nil
+		out.Data = c == 1
+	default:
+		out.Data = c == 1 || c == 0
 	}
-	return c == 1 || c == 0, nil
+	return out, nil
 }
 
 func (ev *evaluator) equal(a, b any) (bool, error) {
@@ -201,25 +207,34 @@ func (ev *evaluator) equal(a, b any) (bool, error) {
 }
 
 // multiselect is [a, b] and {k: a}. Of null they are null.
-func (ev *evaluator) multiselect(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) multiselect(e *jmespath.Expr, v Value) (Value, error) {
 	ev.built = true
-	if v == nil {
-		return nil, nil
+	if v.Data == nil {
+		return Value{}, nil
 	}
-	values := make([]any, len(e.Args))
+	if err := ev.make(sourceSize * len(e.Args)); err != nil {
+		return Value{}, err
+	}
+	values, parts := make([]any, len(e.Args)), make(map[string]Source, len(e.Keys))
+	var from SourceList
 	for i, arg := range e.Args {
 		value, err := ev.lenient(arg, v)
 		if err != nil {
-			return nil, err
+			return Value{}, err
 		}
-		values[i] = value
+		values[i] = value.Data
+		if e.Op == jmespath.MultiList {
+			from.Add(value.From)
+		} else {
+			parts[e.Keys[i]] = value.From
+		}
 	}
 	if e.Op == jmespath.MultiList {
-		return values, nil
+		return Value{values, from.Source()}, nil
 	}
 	m := make(map[string]any, len(values))
 	for i, key := range e.Keys {
 		m[key] = values[i]
 	}
-	return m, nil
+	return Value{m, MapOf(parts)}, nil
 }

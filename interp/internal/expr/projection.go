@@ -10,135 +10,150 @@ import (
 
 // projection evaluates the right side for each element of the left, and drops
 // nulls. What is not a list, or no map for .*, gives null.
-func (ev *evaluator) projection(e *jmespath.Expr, v any) (any, error) {
-	elements, ok, err := ev.elements(e, v)
+func (ev *evaluator) projection(e *jmespath.Expr, v Value) (Value, error) {
+	over, ok, err := ev.elements(e, v)
 	if err != nil || !ok {
-		return nil, err
+		return Value{}, err
 	}
-	collected := []any{}
-	for _, element := range elements {
+	collected, from := []any{}, listOf(over)
+	for i, data := range over.Data.([]any) {
+		element := Value{data, over.From.Element(i)}
 		if e.Op == jmespath.Filter {
 			selected, err := ev.lenient(e.Args[2], element)
 			if err != nil {
-				return nil, err
+				return Value{}, err
 			}
-			if IsFalse(selected) {
+			if IsFalse(selected.Data) {
 				continue
 			}
 		}
 		value, err := ev.lenient(e.Args[1], element)
 		if err != nil {
-			return nil, err
+			return Value{}, err
 		}
-		if value != nil {
+		if value.Data != nil {
 			if err := ev.make(elementSize); err != nil {
-				return nil, err
+				return Value{}, err
 			}
-			collected = append(collected, value)
+			collected = append(collected, value.Data)
+			from.Add(value.From)
 		}
 	}
-	return collected, nil
+	return Value{collected, from.Source()}, nil
 }
 
 // elements are what a projection goes over. A list projection fails where its
 // left side does, but for missing keys; the others give null for any error.
-func (ev *evaluator) elements(e *jmespath.Expr, v any) ([]any, bool, error) {
+func (ev *evaluator) elements(e *jmespath.Expr, v Value) (Value, bool, error) {
 	left, err := ev.lenient(e.Args[0], v)
 	if err != nil {
 		if e.Op == jmespath.Projection {
-			return nil, false, err
+			return Value{}, false, err
 		}
-		return nil, false, ev.alive()
+		return Value{}, false, ev.alive()
 	}
 	if e.Op == jmespath.ValueProjection {
 		return ev.valuesOf(left)
 	}
-	list, ok := asList(left)
-	return list, ok, ev.spend(len(list))
+	list, ok := asList(left.Data)
+	return Value{list, left.From}, ok, ev.spend(len(list))
 }
 
 // valuesOf are the elements of a value projection: the values, by key, and in
 // front of them as many nulls. The nulls show only if the right side makes
 // something of null: an extra result, or an error. The order of Kyverno's is
 // random.
-func (ev *evaluator) valuesOf(left any) ([]any, bool, error) {
-	if s, ok := left.(Scope); ok {
+func (ev *evaluator) valuesOf(left Value) (Value, bool, error) {
+	if s, ok := left.Data.(Scope); ok {
 		value, err := whole(s)
 		if err != nil {
-			return nil, false, err
+			return Value{}, false, err
 		}
-		left = value
+		left.Data = value
 	}
-	m, ok := left.(map[string]any)
+	m, ok := left.Data.(map[string]any)
 	if !ok {
-		return nil, false, nil
+		return Value{}, false, nil
 	}
 	if err := ev.make(elementSize * len(m)); err != nil {
-		return nil, false, err
+		return Value{}, false, err
 	}
-	values := make([]any, len(m), 2*len(m))
+	values, from := make([]any, len(m), 2*len(m)), listOf(left)
+	for range m {
+		from.Add(left.From.Field(SomeElement))
+	}
 	for _, key := range datum.Keys(m) {
 		values = append(values, m[key])
+		from.Add(left.From.value(key))
 	}
-	return values, true, ev.spend(len(values))
+	return Value{values, from.Source()}, true, ev.spend(len(values))
 }
 
 // flatten takes the lists in a list apart, one level deep. Any error of its left
 // side gives null.
-func (ev *evaluator) flatten(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) flatten(e *jmespath.Expr, v Value) (Value, error) {
 	left, err := ev.eval(e.Args[0], v)
 	if err != nil {
-		return nil, ev.alive()
+		return Value{}, ev.alive()
 	}
-	list, ok := asList(left)
+	list, ok := asList(left.Data)
 	if !ok {
-		return nil, nil
+		return Value{}, nil
 	}
-	flat := []any{}
-	for _, item := range list {
+	flat, from := []any{}, listOf(left)
+	for i, item := range list {
+		source := left.From.Element(i)
 		inner, ok := asList(item)
 		if !ok {
 			inner = []any{item}
 		}
 		if err := ev.spend(len(inner)); err != nil {
-			return nil, err
+			return Value{}, err
 		}
 		if err := ev.make(elementSize * len(inner)); err != nil {
-			return nil, err
+			return Value{}, err
 		}
 		flat = append(flat, inner...)
+		for n := range inner {
+			if ok {
+				from.Add(source.Element(n))
+			} else {
+				from.Add(source)
+			}
+		}
 	}
-	return flat, nil
+	return Value{flat, from.Source()}, nil
 }
 
-func (ev *evaluator) slice(e *jmespath.Expr, v any) (any, error) {
+func (ev *evaluator) slice(e *jmespath.Expr, v Value) (Value, error) {
 	left, err := ev.eval(e.Args[0], v)
 	if err != nil {
-		return nil, err
+		return Value{}, err
 	}
-	list, ok := asList(left)
+	list, ok := asList(left.Data)
 	if !ok {
-		return nil, nil
+		return Value{}, nil
 	}
 	step := 1
 	if e.Step != nil {
 		step = *e.Step
 	}
 	if step == 0 {
-		return nil, fmt.Errorf("the step of a slice cannot be 0")
+		return Value{}, fmt.Errorf("the step of a slice cannot be 0")
 	}
 	start, stop := bounds(e, step, len(list))
 	if err := ev.make(elementSize * max(0, (stop-start)/step)); err != nil {
-		return nil, err
+		return Value{}, err
 	}
-	cut := []any{}
+	cut, from := []any{}, listOf(left)
 	for i := start; (step > 0 && i < stop) || (step < 0 && i > stop); i += step {
 		cut = append(cut, list[i])
+		from.Add(left.From.Element(i))
 		if step > 0 && i > math.MaxInt-step || step < 0 && i < math.MinInt-step {
 			break
 		}
 	}
-	return cut, ev.spend(len(cut))
+	return Value{cut, from.Source()}, ev.spend(len(cut))
 }
 
 // bounds are where a slice of a list of n starts, and before what it stops.

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-
-	"github.com/kvap/kvap/jmespath"
 )
 
 // A Scope is the object at the root of an expression. Its fields are looked up
 // one by one, so that context entries can be loaded when they are needed; what
 // they hold is plain data.
 type Scope interface {
-	Lookup(name string) (value any, found bool, err error)
+	Lookup(name string) (value Value, found bool, err error)
 }
+
+// scopeValue is a scope as the root. As a whole it counts as the request's.
+func scopeValue(s Scope) Value { return Value{s, Source{Origin: OfRequest}} }
 
 // A Whole scope can be used as one value, by an @ at the root.
 type Whole interface {
@@ -27,8 +28,9 @@ type Surroundings struct {
 	World World
 	// NormalizeImage gives an image's reference with all that it leaves out.
 	NormalizeImage func(reference string) (string, error)
-	// Untrusted tells of a variable whose value a user may have written; nil knows of none.
-	Untrusted func(*jmespath.Variable) bool
+	// Written says who wrote the expression, and so its literals: not the policy alone where
+	// it was put together from variables.
+	Written Origin
 }
 
 // A World is what functions ask outside: names, time and chance.

@@ -25,11 +25,11 @@ func (e *variableError) Unwrap() error { return e.err }
 // keeps the type of its value; others are put in as text. What they give is not
 // searched for further variables (deviation 5). References must have been
 // resolved before.
-func Substitute(ctx context.Context, t *jmespath.Template, s Scope, around Surroundings) (any, error) {
-	return newEvaluator(ctx, s, around).substitute(t)
+func Substitute(ctx context.Context, t *jmespath.Template, s Scope, around Surroundings) (Value, error) {
+	return newEvaluator(ctx, scopeValue(s), around).substitute(t)
 }
 
-func (ev *evaluator) substitute(t *jmespath.Template) (any, error) {
+func (ev *evaluator) substitute(t *jmespath.Template) (Value, error) {
 	if v := t.Single(); v != nil {
 		return ev.variable(v)
 	}
@@ -37,28 +37,28 @@ func (ev *evaluator) substitute(t *jmespath.Template) (any, error) {
 }
 
 // text fills in the variables of a template as text.
-func (ev *evaluator) text(t *jmespath.Template) (string, error) {
+func (ev *evaluator) text(t *jmespath.Template) (Value, error) {
 	f, err := ev.fill(t)
-	return f.Text, err
+	return Value{f.Text, f.From()}, err
 }
 
 // embedded is a variable as part of a string.
-func (ev *evaluator) embedded(v *jmespath.Variable) (string, error) {
+func (ev *evaluator) embedded(v *jmespath.Variable) (text string, from Source, err error) {
 	value, err := ev.variable(v)
 	if err != nil {
-		return "", err
+		return "", Source{}, err
 	}
-	if s, ok := value.(string); ok {
-		return s, nil
+	if s, ok := value.Data.(string); ok {
+		return s, value.From.printed(), nil
 	}
 	if v.Shallow {
-		return "", &variableError{v.Raw, fmt.Errorf("a {{- variable in a text must be a string, not %s", datum.TypeName(value))}
+		return "", Source{}, &variableError{v.Raw, fmt.Errorf("a {{- variable in a text must be a string, not %s", datum.TypeName(value.Data))}
 	}
-	text, err := ev.json(value)
+	text, err = ev.json(value.Data)
 	if err != nil {
-		return "", &variableError{v.Raw, err}
+		return "", Source{}, &variableError{v.Raw, err}
 	}
-	return text, nil
+	return text, value.From.printed(), nil
 }
 
 // json is the JSON text of a value, with <, > and & escaped as Go does.
@@ -81,37 +81,38 @@ func (ev *evaluator) json(v any) (string, error) {
 }
 
 // variable is the value of a variable.
-func (ev *evaluator) variable(v *jmespath.Variable) (any, error) {
-	e := v.Expr
+func (ev *evaluator) variable(v *jmespath.Variable) (Value, error) {
+	e, outside := v.Expr, ev.around.Written
 	if e == nil {
-		resolved, err := ev.body(v)
+		resolved, by, err := ev.body(v)
 		if err != nil {
-			return nil, err
+			return Value{}, err
 		}
-		e = resolved
+		e, ev.around.Written = resolved, max(outside, by)
 	}
 	value, err := ev.expression(e)
+	ev.around.Written = outside
 	if err != nil {
-		return nil, &variableError{v.Raw, err}
+		return Value{}, &variableError{v.Raw, err}
 	}
 	return value, nil
 }
 
 // body fills in a variable's inner variables where what they give is part of the
 // expression, and reads the result.
-func (ev *evaluator) body(v *jmespath.Variable) (*jmespath.Expr, error) {
+func (ev *evaluator) body(v *jmespath.Variable) (e *jmespath.Expr, by Origin, err error) {
 	f, err := ev.fill(v.Body)
 	if err != nil {
-		return nil, err
+		return nil, by, err
 	}
 	e, bad, err := f.Expression(diag.Pos{})
 	switch {
 	case bad != nil:
-		return nil, &variableError{v.Raw, fmt.Errorf("incorrect query %s: %s", f.Text, bad.Message)}
+		return nil, by, &variableError{v.Raw, fmt.Errorf("incorrect query %s: %s", f.Text, bad.Message)}
 	case err != nil:
-		return nil, &variableError{v.Raw, err}
+		return nil, by, &variableError{v.Raw, err}
 	}
-	return e, nil
+	return e, f.From().Origin, nil
 }
 
 func tooLong() error {

@@ -1,0 +1,136 @@
+package expr
+
+import "slices"
+
+// An Origin says who wrote a value. Of several, the highest counts.
+type Origin int
+
+// The origins.
+const (
+	OfPolicy  Origin = iota
+	OfCluster        // a ConfigMap, an answer of the API server or of a service
+	OfRequest
+)
+
+// A Value is data, and where they come from. The data are nil, a bool, int64, float64,
+// string, []any or map[string]any, or a Scope.
+type Value struct {
+	Data any
+	From Source
+}
+
+// A Source is where a value comes from. The zero Source is the policy.
+type Source struct {
+	Origin Origin
+	// At is the field of an object of the request that the value is: the keys on the way,
+	// and SomeElement for an element of a list. It is nil where the value is no such field,
+	// and empty for the object.
+	At []string
+	// Printed tells that the value is the text of what is there.
+	Printed bool
+	// parts are the sources of the entries of a map that was put together, and elements
+	// those of a list: one for all, unless they are mixed.
+	parts    map[string]Source
+	elements []Source
+	mixed    bool
+}
+
+// SomeElement is a step to an element of a list, or to the value of some key.
+const SomeElement = "*"
+
+// Below is the field of a key, or of an element, of a field.
+func Below(at []string, key string) []string {
+	if at == nil {
+		return nil
+	}
+	return append(at[:len(at):len(at)], key)
+}
+
+// Field is the source of the value of a key.
+func (s Source) Field(key string) Source {
+	if part, ok := s.parts[key]; ok {
+		return part
+	}
+	return Source{Origin: s.Origin, At: Below(s.At, key)}
+}
+
+// value is Field, where any key is meant.
+func (s Source) value(key string) Source {
+	if part, ok := s.parts[key]; ok {
+		return part
+	}
+	return s.Field(SomeElement)
+}
+
+// Element is the source of an element of a list.
+func (s Source) Element(i int) Source {
+	switch {
+	case s.mixed:
+		return s.elements[i]
+	case s.elements != nil:
+		return s.elements[0]
+	}
+	return s.Field(SomeElement)
+}
+
+// A SourceList puts the source of a list together.
+type SourceList struct {
+	list  Source
+	count int
+}
+
+// listOf begins the source of a list that is made of what is in another value.
+func listOf(v Value) SourceList { return SourceList{list: madeOf(v)} }
+
+// Add adds the source of the next element.
+func (l *SourceList) Add(s Source) {
+	before := l.list.Element(l.count - 1)
+	l.list.Origin = max(l.list.Origin, s.Origin)
+	switch {
+	case l.list.mixed:
+		l.list.elements = append(l.list.elements, s)
+	case l.count == 0:
+		if !s.same(l.list.Field(SomeElement)) {
+			l.list.elements = []Source{s}
+		}
+	case !s.same(before):
+		l.list.mixed = true
+		l.list.elements = append(slices.Repeat([]Source{before}, l.count), s)
+	}
+	l.count++
+}
+
+// Source is the source of the list.
+func (l *SourceList) Source() Source { return l.list }
+
+// MapOf is the source of a map that was put together.
+func MapOf(parts map[string]Source) Source {
+	s := Source{parts: parts}
+	for _, part := range parts {
+		s.Origin = max(s.Origin, part.Origin)
+	}
+	return s
+}
+
+// printed is the source of the text of a value.
+func (s Source) printed() Source { return Source{Origin: s.Origin, At: s.At, Printed: true} }
+
+// And is s, and something else of an origin.
+func (s Source) And(of Origin) Source {
+	s.Origin = max(s.Origin, of)
+	return s
+}
+
+// same tells of two sources of values that were not put together.
+func (s Source) same(t Source) bool {
+	return s.Origin == t.Origin && s.Printed == t.Printed && (s.At == nil) == (t.At == nil) && slices.Equal(s.At, t.At) &&
+		s.parts == nil && t.parts == nil && s.elements == nil && t.elements == nil
+}
+
+// madeOf is the source of what is computed from values.
+func madeOf(values ...Value) (s Source) {
+	for _, v := range values {
+		s.Origin = max(s.Origin, v.From.Origin)
+	}
+	return s
+}
