@@ -150,11 +150,16 @@ func stringOrNumberArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
 	return stringArg(l, j)
 }
 
+// toString is the text of j. That of a quantity or a duration still is one (deviation 15).
 func toString(l *read.Lowering, j read.Operand) read.Operand {
 	if j.Form == read.LitForm {
 		return read.LitOf(scalar.Text(j.Lit))
 	}
-	return read.StringOf(Text(l, j))
+	if t := j.Typ(); j.Form == read.PlaceForm && (read.IsQuantityType(t) || read.IsDurationType(t)) {
+		l.Need(j.V.KeysFound())
+		return read.Choice(j.V.Shaped(), read.OperandAt(read.PlaceOf(j.V.Expr, t)), read.LitOf("null"))
+	}
+	return likeText(j, Text(l, j))
 }
 
 func toNumber(l *read.Lowering, j read.Operand) read.Operand {
