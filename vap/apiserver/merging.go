@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/client-go/kubernetes/scheme"
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/kvap/kvap/mutating"
 )
@@ -27,9 +29,7 @@ func NewMerging() *Merging {
 // Of is how what stands at a path is merged. The step from a list to its elements is
 // mutating.Element. A path below what is atomic is atomic.
 func (m *Merging) Of(group, version, kind string, path []string) mutating.Merge {
-	stub := &unstructured.Unstructured{}
-	stub.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
-	root, err := m.types().ObjectToTyped(stub)
+	root, err := m.rootOf(group, version, kind)
 	if err != nil {
 		return mutating.Merge{}
 	}
@@ -55,6 +55,60 @@ func (m *Merging) Of(group, version, kind string, path []string) mutating.Merge 
 		}
 	}
 	return out
+}
+
+// rootOf is an object of a kind that has nothing in it.
+func (m *Merging) rootOf(group, version, kind string) (*typed.TypedValue, error) {
+	stub := &unstructured.Unstructured{}
+	stub.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+	return m.types().ObjectToTyped(stub)
+}
+
+// Keyed are the lists of a kind, outside of its status, whose elements are told apart by keys that
+// have no default. An object that has an element without such a key is refused.
+func (m *Merging) Keyed(group, version, kind string) (out []mutating.KeyedList) {
+	root, err := m.rootOf(group, version, kind)
+	if err != nil {
+		return nil
+	}
+	var walk func(at smdschema.TypeRef, path []string, within []string)
+	walk = func(at smdschema.TypeRef, path []string, within []string) {
+		atom, ok := root.Schema().Resolve(at)
+		if at.NamedType != nil {
+			if slices.Contains(within, *at.NamedType) {
+				return
+			}
+			within = append(slices.Clone(within), *at.NamedType)
+		}
+		switch {
+		case !ok:
+		case atom.Map != nil && atom.Map.ElementRelationship != smdschema.Atomic:
+			for _, f := range atom.Map.Fields {
+				if len(path) > 0 || f.Name != "status" {
+					walk(f.Type, append(slices.Clone(path), f.Name), within)
+				}
+			}
+		case atom.List != nil && atom.List.ElementRelationship != smdschema.Atomic:
+			if keys := needed(root.Schema(), atom.List); len(keys) > 0 {
+				out = append(out, mutating.KeyedList{Path: path, Keys: keys})
+			}
+			walk(atom.List.ElementType, append(slices.Clone(path), mutating.Element), within)
+		}
+	}
+	walk(root.TypeRef(), nil, nil)
+	return out
+}
+
+// needed are the keys of a list's elements that have no default.
+func needed(s *smdschema.Schema, list *smdschema.List) []string {
+	element, ok := s.Resolve(list.ElementType)
+	return slices.DeleteFunc(slices.Clone(list.Keys), func(key string) bool {
+		if !ok || element.Map == nil {
+			return false
+		}
+		f, found := element.Map.FindField(key)
+		return found && f.Default != nil
+	})
 }
 
 // stepTo is the type of a field, of a value of a map, or of an element of a list.

@@ -102,6 +102,8 @@ type Checker interface {
 // of an object of a kind, for several who ask at once.
 type Merging interface {
 	Of(group, version, kind string, path []string) mutating.Merge
+	// Keyed are the lists of a kind whose elements are told apart by keys that have no default.
+	Keyed(group, version, kind string) []mutating.KeyedList
 }
 
 // A Pack says which rules share a ValidatingAdmissionPolicy.

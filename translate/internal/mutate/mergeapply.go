@@ -19,10 +19,28 @@ import (
 
 // mutations are the mutations that make edits.
 func (m *merging) mutations(edits []edit, n *policy.Node) []mutating.Mutation {
-	if m.Opts.Merging != nil && m.canApply(edits) {
+	if m.canMerge() && m.canApply(edits) {
 		return []mutating.Mutation{{Pos: n.Pos, Type: mutating.ApplyConfiguration, Expr: cel.Struct("Object", m.structFields(edits, "Object")...)}}
 	}
 	return m.asOperations(edits, n.Pos)
+}
+
+// canMerge tells whether the API server merges an apply configuration into each object of the
+// kind. It does not where an element of a list lacks what tells it apart, as the secrets of a
+// ServiceAccount may lack their names, whether or not the patch is about the list.
+func (m *merging) canMerge() bool {
+	return m.Opts.Merging != nil && !slices.ContainsFunc(m.Opts.Merging.Keyed(m.kind.Group, m.kind.Version, m.kind.Kind), func(list mutating.KeyedList) bool {
+		at := m.Object.V
+		for _, step := range list.Path {
+			if at = at.Settled(); step == mutating.Element {
+				at = read.PlaceOf(at.Expr, at.Elem())
+			} else {
+				at = at.Field(step)
+			}
+		}
+		element := read.PlaceOf(at.Expr, at.Elem())
+		return !at.Never && slices.ContainsFunc(list.Keys, func(key string) bool { return !element.Field(key).Certain() })
+	})
 }
 
 // canApply tells whether an apply configuration can make edits.

@@ -23,7 +23,7 @@ import (
 // parts are the mutations that make edits in two steps, where these are shorter than whole; none
 // where they are not.
 func (m *merging) parts(edits []edit, n *policy.Node, whole []mutating.Mutation) []mutating.Mutation {
-	if m.Opts.Merging == nil || len(whole) != 1 || whole[0].Type != mutating.JSONPatch {
+	if !m.canMerge() || len(whole) != 1 || whole[0].Type != mutating.JSONPatch {
 		return nil
 	}
 	first, second := m.split(edits)
