@@ -53,6 +53,19 @@ func mutants() []mutant {
     match: {any: [{resources: {kinds: [Pod]}}]}
     validate: {pattern: {spec: {containers: [{image: "ghcr.io/*"}]}}}
 `, replaceIn(".all(", ".exists(")},
+		{"one good label excuses a bad one", header + `
+  - name: r
+    match: {any: [{resources: {kinds: [Service]}}]}
+    validate: {allowExistingViolations: false, pattern: {metadata: {=(labels): {=(a/*): "on"}}}}
+`, replaceIn("all(key, !key.startsWith('a/') || object.metadata.labels[key] == 'on')",
+			"filter(key, key.startsWith('a/')).size() == 0 || object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] == 'on')")},
+		{"a ConfigMap's list is one text behind a default", header + `
+  - name: r
+    match: {any: [{resources: {kinds: [Service]}}]}
+    context: [{name: cm, configMap: {name: settings, namespace: default}}]
+    validate:
+      deny: {conditions: {all: [{key: "{{ request.object.metadata.labels.app || '' }}", operator: AnyIn, value: "{{ cm.data.words || '' }}"}]}}
+`, replaceIn(".map(word, word.substring(1, size(word) - 1))", "")},
 		{"a missing label is taken for one", header + `
   - name: r
     match: {any: [{resources: {kinds: [Service]}}]}
