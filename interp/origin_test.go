@@ -47,6 +47,7 @@ func TestOriginsAreKept(t *testing.T) {
 		{"an element of a loop over both", cm, `foreach: [{list: "[` + which + `, cm.data.list]", ` + in(app, "element || ''") + `}]`, Fail},
 		{"a wildcard of the policy beside the request", cm, in(app, "["+which+", 'w*']"), Fail},
 		{"a wildcard of the policy in a variable", variable(`{name: v, variable: {value: ["{{ ` + which + ` }}", "w*"]}}`), in(app, "v"), Fail},
+		{"beyond the end of a list of both", cm, in(app, "lookup(["+which+", 'w*'], `9`) || 'web'"), Fail},
 		// What the request has in a text is one element, and no pattern.
 		{"the request's", cm, in(app, noted), Pass},
 		{"the request's before the ConfigMap's", cm, in(app, noted+" || cm.data.list"), Pass},

@@ -92,7 +92,8 @@ func TestConfigMapTexts(t *testing.T) {
 	}
 }
 
-// What wrote a text decides how it is read, whatever led to it.
+// What wrote a text decides how it is read, whatever led to it. What may be the request's is left
+// to the webhook.
 func TestConfigMapOrigins(t *testing.T) {
 	t.Parallel()
 	const cm = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"allowed","namespace":"default"},"data":{"list":"[\"db\",\"web\"]","web":"[\"db\",\"web\"]"}}`
@@ -100,8 +101,8 @@ func TestConfigMapOrigins(t *testing.T) {
 		{"before a default", "", "cm.data.list || ''", "deny refused"},
 		{"by a name of the request", "", `cm.data."{{ request.object.metadata.name }}"`, "deny refused"},
 		{"by a name of the request, before a default", "", `cm.data."{{ request.object.metadata.name }}" || ''`, "deny refused"},
-		{"as a default", "", "request.object.metadata.labels.none || cm.data.list", "deny refused"},
-		{"behind a condition", "", "request.object.metadata.name && cm.data.list", "deny refused"},
+		{"as a default", "", "request.object.metadata.labels.none || cm.data.list", "webhook fail"},
+		{"behind a condition", "", "request.object.metadata.name && cm.data.list", "webhook fail"},
 		{"a part of what is put together", "", "{a: cm.data.list, b: request.namespace}.a", "deny refused"},
 		{"as a text", "", "'{{ cm.data.list }}'", "deny refused"},
 		{"by to_string", "", "to_string(cm.data.list)", "deny refused"},
@@ -109,25 +110,28 @@ func TestConfigMapOrigins(t *testing.T) {
 		{"a variable", `{name: v, variable: {value: "{{ cm.data.list }}"}}`, "v", "deny refused"},
 		{"a variable of a variable", `{name: u, variable: {jmesPath: cm.data}}, {name: v, variable: {value: "{{ u.list || '' }}"}}`, "v", "deny refused"},
 		{"a variable's part", `{name: v, variable: {value: {a: "{{ cm.data.list }}", b: "{{ request.namespace }}"}}}`, "v.a", "deny refused"},
-		{"a variable's default", `{name: v, variable: {jmesPath: request.object.metadata.labels.none, default: "{{ cm.data.list }}"}}`, "v", "deny refused"},
+		{"a variable's default", `{name: v, variable: {jmesPath: request.object.metadata.labels.none, default: "{{ cm.data.list }}"}}`, "v", "webhook fail"},
 		{"a wildcard of the policy beside the request", "", "[request.namespace, 'w*']", "deny refused"},
 		{"a wildcard of the policy in a variable", `{name: v, variable: {value: ["{{ request.namespace }}", "w*"]}}`, "v", "deny refused"},
-		{"the request's", "", "request.object.metadata.annotations.list", "allow"},
-		{"the request's before the ConfigMap's", "", "request.object.metadata.annotations.list || cm.data.list", "allow"},
-		{"the request's beside the ConfigMap's", "", "{a: cm.data.list, b: request.object.metadata.annotations.list}.b", "allow"},
-		{"the request's in a text", "", "'{{ request.object.metadata.annotations.list }}'", "allow"},
+		{"the request's", "", "request.object.metadata.annotations.list", "webhook pass"},
+		{"the request's before the ConfigMap's", "", "request.object.metadata.annotations.list || cm.data.list", "webhook pass"},
+		{"the request's beside the ConfigMap's", "", "{a: cm.data.list, b: request.object.metadata.annotations.list}.b", "webhook pass"},
+		{"the request's in a text", "", "'{{ request.object.metadata.annotations.list }}'", "webhook pass"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := reading(fmt.Sprintf(`{key: "{{ request.object.metadata.labels.app }}", operator: AnyIn, value: %q}`, "{{ "+tt.value+" }}"))
 			entries := "    context: [{name: cm, configMap: {name: allowed}}, " + tt.entries + "]\n"
 			text = strings.Replace(text, "    context:\n    - name: cm\n      configMap: {name: allowed}\n", entries, 1)
 			p := translateText(t, text, setting{params: []string{cm}})
-			if got := p.targets(); !strings.HasPrefix(got, "native") {
+			status, left := strings.CutPrefix(tt.want, "webhook ")
+			if got := p.targets(); strings.HasPrefix(got, "native") == left {
 				t.Fatalf("%s: %v", got, p.result.Diagnostics)
 			}
 			labelled := pod(`,"labels":{"app":"web"},"annotations":{"list":"[\"web\"]"}`, "")
-			p.try(t, []trial{{name: "native", object: labelled, want: tt.want}})
-			status := map[string]string{"deny refused": "fail", "allow": "pass"}[tt.want]
+			if !left {
+				p.try(t, []trial{{name: "native", object: labelled, want: tt.want}})
+				status = map[string]string{"deny refused": "fail", "allow": "pass"}[tt.want]
+			}
 			if got := kyvernoStatus(t, text, &interp.Offline{Objects: []map[string]any{object(t, cm)}}, objectRequest(t, "CREATE", labelled, "")); got != status {
 				t.Errorf("the interpreter says %s, want %s", got, status)
 			}

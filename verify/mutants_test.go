@@ -57,8 +57,8 @@ func mutants() []mutant {
   - name: r
     match: {any: [{resources: {kinds: [Service]}}]}
     validate: {allowExistingViolations: false, pattern: {metadata: {=(labels): {=(a/*): "on"}}}}
-`, replaceIn("all(key, !key.startsWith('a/') || object.metadata.labels[key] == 'on')",
-			"filter(key, key.startsWith('a/')).size() == 0 || object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] == 'on')")},
+`, replaceIn("object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] != 'on')",
+			"object.metadata.labels.exists(key, key.startsWith('a/')) && !object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] == 'on')")},
 		{"a ConfigMap's list is one text behind a default", header + `
   - name: r
     match: {any: [{resources: {kinds: [Service]}}]}

@@ -65,7 +65,7 @@ func (s Source) value(key string) Source {
 // Element is the source of an element of a list.
 func (s Source) Element(i int) Source {
 	switch {
-	case s.mixed:
+	case s.mixed && i < len(s.elements):
 		return s.elements[i]
 	case s.elements != nil:
 		return s.elements[0]
