@@ -70,7 +70,7 @@ func (c *apiCall) load(v *vars, a *preparedRequest) (expr.Value, error) {
 	if err == nil {
 		data, err = c.query.apply(v, data)
 	}
-	return expr.Value{Data: data, From: expr.Source{Origin: expr.OfCluster}}, err
+	return expr.Value{Data: data, From: expr.Provenance{Origin: expr.OfCluster}}, err
 }
 
 // fill puts the values of variables into the call.

@@ -149,7 +149,7 @@ func (v *vars) operand(d *template, star bool) (operand, error) {
 // listOperand is a list written in the policy.
 func (v *vars) listOperand(d *template, star bool) (operand, error) {
 	list := make([]any, len(d.items))
-	var from expr.SourceList
+	var from expr.ListProvenance
 	o := operand{star: star}
 	for i, item := range d.items {
 		element, err := v.operand(item, star)
@@ -164,7 +164,7 @@ func (v *vars) listOperand(d *template, star bool) (operand, error) {
 			o.words = append(o.words, element.word())
 		}
 	}
-	o.value, o.from = list, from.Source()
+	o.value, o.from = list, from.Provenance()
 	return o, nil
 }
 

@@ -28,7 +28,7 @@ type loading func(v *vars, a *preparedRequest) (expr.Value, error)
 func fromOutside(load func(*vars, *preparedRequest) (any, error)) loading {
 	return func(v *vars, a *preparedRequest) (expr.Value, error) {
 		data, err := load(v, a)
-		return expr.Value{Data: data, From: expr.Source{Origin: expr.OfCluster}}, err
+		return expr.Value{Data: data, From: expr.Provenance{Origin: expr.OfCluster}}, err
 	}
 }
 
@@ -82,7 +82,7 @@ func (v *vars) defineImages(a *preparedRequest, r *rule) {
 			if err == nil && images == nil {
 				return value, false, errAbsent
 			}
-			return expr.Value{Data: images, From: expr.Source{Origin: expr.OfRequest}}, false, err
+			return expr.Value{Data: images, From: expr.Provenance{Origin: expr.OfRequest}}, false, err
 		},
 	})
 }

@@ -56,7 +56,7 @@ func (f formats) of(at []string) Format {
 
 // ofValue is the format of a value from somewhere. The text of a number is a number like any
 // other text's.
-func (f formats) ofValue(from expr.Source) Format {
+func (f formats) ofValue(from expr.Provenance) Format {
 	format := f.of(from.At)
 	if from.Printed && format == IntOrString {
 		return AnyText

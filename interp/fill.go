@@ -18,7 +18,7 @@ func (v *vars) fill(d *template) (expr.Value, error) {
 	case d.text != nil:
 		return v.fillText(d.text)
 	case d.fields != nil:
-		m, parts := make(map[string]any, len(d.fields)), make(map[string]expr.Source, len(d.fields))
+		m, parts := make(map[string]any, len(d.fields)), make(map[string]expr.Provenance, len(d.fields))
 		err := v.fillMap(d, func(key string, d *template) error {
 			value, err := v.fill(d)
 			m[key], parts[key] = value.Data, value.From
@@ -27,7 +27,7 @@ func (v *vars) fill(d *template) (expr.Value, error) {
 		return expr.Value{Data: m, From: expr.MapOf(parts)}, err
 	}
 	list := make([]any, len(d.items))
-	var from expr.SourceList
+	var from expr.ListProvenance
 	for i, item := range d.items {
 		value, err := v.fill(item)
 		if err != nil {
@@ -36,7 +36,7 @@ func (v *vars) fill(d *template) (expr.Value, error) {
 		list[i] = value.Data
 		from.Add(value.From)
 	}
-	return expr.Value{Data: list, From: from.Source()}, nil
+	return expr.Value{Data: list, From: from.Provenance()}, nil
 }
 
 // fillPattern is fill of a pattern, in which what is not the policy's own is told apart.

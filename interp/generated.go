@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kvap/kvap/interp/internal/expr"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kvap/kvap/interp/internal/expr"
 )
 
 // maxGenerated bounds how many objects one rule generates for one trigger.

@@ -184,7 +184,7 @@ func (r *existingRule) mutateTarget(t *mutateTarget, v *vars, a *preparedRequest
 	if err := a.ctx.Err(); err != nil {
 		return say(Error, "the request was given up: %v", err), nil
 	}
-	theRequests := expr.Source{Origin: expr.OfRequest}
+	theRequests := expr.Provenance{Origin: expr.OfRequest}
 	level := v.push(map[string]expr.Value{"target": {Data: object, From: theRequests}})
 	v.defineAll(t.entries, a)
 	applies, message, err := t.preconditions.holds(v)

@@ -11,7 +11,7 @@ import (
 // An operand is the key or value of a condition after substitution.
 type operand struct {
 	value any
-	from  expr.Source
+	from  expr.Provenance
 	field Format // of a text that is a field of the request
 	// words are the text of a string in which some are the policy's, or the elements of
 	// a list that the policy writes; nil otherwise.
@@ -56,7 +56,7 @@ func (o operand) list() []word {
 	return words
 }
 
-func (o operand) wordOf(v any, from expr.Source) word {
+func (o operand) wordOf(v any, from expr.Provenance) word {
 	if from.Origin != expr.OfRequest {
 		return plainWord(printed(v))
 	}
@@ -72,7 +72,7 @@ func (o operand) asList() operand {
 	}
 	if o.from.Origin == expr.OfCluster && o.words == nil {
 		if list, ok := jsonWords(text); ok {
-			o.value, o.from = anyList(list), expr.Source{Origin: expr.OfCluster}
+			o.value, o.from = anyList(list), expr.Provenance{Origin: expr.OfCluster}
 			return o
 		}
 	}

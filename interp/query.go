@@ -14,7 +14,7 @@ func (v *vars) evaluate(e *jmespath.Expr) (expr.Value, error) { return v.evaluat
 
 // root is what expressions are evaluated on.
 func (v *vars) root() expr.Value {
-	return expr.Value{Data: v, From: expr.Source{Origin: expr.OfRequest}}
+	return expr.Value{Data: v, From: expr.Provenance{Origin: expr.OfRequest}}
 }
 
 // evaluateOn evaluates an expression on data of its own.

@@ -105,7 +105,7 @@ func (v *vars) find(name string) (expr.Value, bool) {
 		}
 	}
 	data, ok := v.request[name]
-	from := expr.Source{Origin: expr.OfRequest}
+	from := expr.Provenance{Origin: expr.OfRequest}
 	if name == "request" {
 		from = requestSource()
 	}
@@ -113,9 +113,9 @@ func (v *vars) find(name string) (expr.Value, bool) {
 }
 
 // requestSource is the source of the request: its objects have fields.
-func requestSource() expr.Source {
-	object := expr.Source{Origin: expr.OfRequest, At: []string{}}
-	return expr.MapOf(map[string]expr.Source{"object": object, "oldObject": object}).And(expr.OfRequest)
+func requestSource() expr.Provenance {
+	object := expr.Provenance{Origin: expr.OfRequest, At: []string{}}
+	return expr.MapOf(map[string]expr.Provenance{"object": object, "oldObject": object}).And(expr.OfRequest)
 }
 
 // prepare loads the entries that the text of an expression names, wherever in it
@@ -154,7 +154,7 @@ func (v *vars) load(l *loader, index int) error {
 	}
 	if merge {
 		if old, ok := v.find(l.name); ok {
-			value = expr.Value{Data: merged(old.Data, value.Data), From: expr.Source{Origin: max(old.From.Origin, value.From.Origin)}}
+			value = expr.Value{Data: merged(old.Data, value.Data), From: expr.Provenance{Origin: max(old.From.Origin, value.From.Origin)}}
 		}
 	}
 	l.level.values[l.name] = value

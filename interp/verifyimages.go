@@ -368,7 +368,7 @@ func (v *vars) pushAttested(names map[string]any, kept ...*loader) {
 		case slices.ContainsFunc(kept, func(l *loader) bool { return l.name == name }):
 		case name == "request", name == "images", name == "image", strings.HasPrefix(name, "serviceAccount"), strings.HasPrefix(name, "element"):
 		default:
-			l.values[name] = expr.Value{Data: value, From: expr.Source{Origin: expr.OfRequest}}
+			l.values[name] = expr.Value{Data: value, From: expr.Provenance{Origin: expr.OfRequest}}
 		}
 	}
 }

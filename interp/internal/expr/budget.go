@@ -28,7 +28,7 @@ func (ev *evaluator) make(bytes int) error {
 }
 
 // elementSize is about what an element of a list takes, which grows by and by; and
-// entrySize what one of a map does. sourceSize is what a Source takes.
+// entrySize what one of a map does. sourceSize is what a Provenance takes.
 const (
 	elementSize = 32
 	entrySize   = 128

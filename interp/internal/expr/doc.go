@@ -3,7 +3,7 @@
 // In: an expression or a template as package jmespath reads it, and data: plain Go
 // data as JSON has it, or a Scope, whose names are looked up one by one. What
 // functions ask for besides, such as the time, comes in Surroundings. Out: the
-// value, as plain data, and where it comes from (source.go).
+// value, as plain data, and where it comes from (provenance.go).
 //
 // What must hold: nothing panics, and the data are never changed. Every expression
 // ends: steps and the size of texts are bounded, and the context is looked at. An

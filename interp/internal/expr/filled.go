@@ -25,14 +25,14 @@ type Filled struct {
 // A FilledPart is a part of the text, and where it comes from.
 type FilledPart struct {
 	Text string
-	From Source
+	From Provenance
 }
 
 // wild tells that a part is what a user wrote, and could be more than a name or a number.
 func (p FilledPart) wild() bool { return p.From.Origin == OfRequest && !isTame(p.Text) }
 
 // From is where the text comes from.
-func (f Filled) From() (s Source) {
+func (f Filled) From() (s Provenance) {
 	if len(f.Parts) == 1 {
 		return f.Parts[0].From
 	}
@@ -71,7 +71,7 @@ func (ev *evaluator) fill(t *jmespath.Template) (Filled, error) {
 }
 
 // WholeText is a text that is nothing but the value of a variable.
-func WholeText(text string, from Source) Filled {
+func WholeText(text string, from Provenance) Filled {
 	return Filled{Text: text, Parts: []FilledPart{{text, from}}}
 }
 

@@ -42,7 +42,7 @@ func (ev *evaluator) callExpression(e *jmespath.Expr, v Value) (Value, error) {
 
 // sourceOfCall is the source of what a function gives: of one that chooses, that of what it
 // chose, and of the text of a value, that of the value.
-func sourceOfCall(f jmespath.Func, args []Value) Source {
+func sourceOfCall(f jmespath.Func, args []Value) Provenance {
 	switch f {
 	case jmespath.FuncNotNull:
 		for _, arg := range args {
@@ -63,7 +63,7 @@ func sourceOfCall(f jmespath.Func, args []Value) Source {
 		if _, ok := args[0].Data.([]any); ok {
 			return args[0].From
 		}
-		return Source{Origin: args[0].From.Origin, elements: []Source{args[0].From}}
+		return Provenance{Origin: args[0].From.Origin, elements: []Provenance{args[0].From}}
 	}
 	return madeOf(args...)
 }

@@ -19,7 +19,7 @@ func (ev *evaluator) eval(e *jmespath.Expr, v Value) (Value, error) {
 	case jmespath.Field:
 		return ev.field(e, v)
 	case jmespath.Literal:
-		return Value{e.Value, Source{Origin: ev.around.Written}}, nil
+		return Value{e.Value, Provenance{Origin: ev.around.Written}}, nil
 	case jmespath.RawString:
 		text := ev.texts[e.Text]
 		text.From = text.From.And(ev.around.Written)
@@ -215,8 +215,8 @@ func (ev *evaluator) multiselect(e *jmespath.Expr, v Value) (Value, error) {
 	if err := ev.make(sourceSize * len(e.Args)); err != nil {
 		return Value{}, err
 	}
-	values, parts := make([]any, len(e.Args)), make(map[string]Source, len(e.Keys))
-	var from SourceList
+	values, parts := make([]any, len(e.Args)), make(map[string]Provenance, len(e.Keys))
+	var from ListProvenance
 	for i, arg := range e.Args {
 		value, err := ev.lenient(arg, v)
 		if err != nil {
@@ -230,7 +230,7 @@ func (ev *evaluator) multiselect(e *jmespath.Expr, v Value) (Value, error) {
 		}
 	}
 	if e.Op == jmespath.MultiList {
-		return Value{values, from.Source()}, nil
+		return Value{values, from.Provenance()}, nil
 	}
 	m := make(map[string]any, len(values))
 	for i, key := range e.Keys {

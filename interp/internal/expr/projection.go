@@ -39,7 +39,7 @@ func (ev *evaluator) projection(e *jmespath.Expr, v Value) (Value, error) {
 			from.Add(value.From)
 		}
 	}
-	return Value{collected, from.Source()}, nil
+	return Value{collected, from.Provenance()}, nil
 }
 
 // elements are what a projection goes over. A list projection fails where its
@@ -86,7 +86,7 @@ func (ev *evaluator) valuesOf(left Value) (Value, bool, error) {
 		values = append(values, m[key])
 		from.Add(left.From.value(key))
 	}
-	return Value{values, from.Source()}, true, ev.spend(len(values))
+	return Value{values, from.Provenance()}, true, ev.spend(len(values))
 }
 
 // flatten takes the lists in a list apart, one level deep. Any error of its left
@@ -122,7 +122,7 @@ func (ev *evaluator) flatten(e *jmespath.Expr, v Value) (Value, error) {
 			}
 		}
 	}
-	return Value{flat, from.Source()}, nil
+	return Value{flat, from.Provenance()}, nil
 }
 
 func (ev *evaluator) slice(e *jmespath.Expr, v Value) (Value, error) {
@@ -153,7 +153,7 @@ func (ev *evaluator) slice(e *jmespath.Expr, v Value) (Value, error) {
 			break
 		}
 	}
-	return Value{cut, from.Source()}, ev.spend(len(cut))
+	return Value{cut, from.Provenance()}, ev.spend(len(cut))
 }
 
 // bounds are where a slice of a list of n starts, and before what it stops.

@@ -15,7 +15,7 @@ type Scope interface {
 }
 
 // scopeValue is a scope as the root. As a whole it counts as the request's.
-func scopeValue(s Scope) Value { return Value{s, Source{Origin: OfRequest}} }
+func scopeValue(s Scope) Value { return Value{s, Provenance{Origin: OfRequest}} }
 
 // A Whole scope can be used as one value, by an @ at the root.
 type Whole interface {

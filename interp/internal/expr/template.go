@@ -43,20 +43,20 @@ func (ev *evaluator) text(t *jmespath.Template) (Value, error) {
 }
 
 // embedded is a variable as part of a string.
-func (ev *evaluator) embedded(v *jmespath.Variable) (text string, from Source, err error) {
+func (ev *evaluator) embedded(v *jmespath.Variable) (text string, from Provenance, err error) {
 	value, err := ev.variable(v)
 	if err != nil {
-		return "", Source{}, err
+		return "", Provenance{}, err
 	}
 	if s, ok := value.Data.(string); ok {
 		return s, value.From.printed(), nil
 	}
 	if v.Shallow {
-		return "", Source{}, &variableError{v.Raw, fmt.Errorf("a {{- variable in a text must be a string, not %s", datum.TypeName(value.Data))}
+		return "", Provenance{}, &variableError{v.Raw, fmt.Errorf("a {{- variable in a text must be a string, not %s", datum.TypeName(value.Data))}
 	}
 	text, err = ev.json(value.Data)
 	if err != nil {
-		return "", Source{}, &variableError{v.Raw, err}
+		return "", Provenance{}, &variableError{v.Raw, err}
 	}
 	return text, value.From.printed(), nil
 }

@@ -16,11 +16,11 @@ const (
 // string, []any or map[string]any, or a Scope.
 type Value struct {
 	Data any
-	From Source
+	From Provenance
 }
 
-// A Source is where a value comes from. The zero Source is the policy.
-type Source struct {
+// A Provenance is where a value comes from. The zero Provenance is the policy.
+type Provenance struct {
 	Origin Origin
 	// At is the field of an object of the request that the value is: the keys on the way,
 	// and SomeElement for an element of a list. It is nil where the value is no such field,
@@ -30,8 +30,8 @@ type Source struct {
 	Printed bool
 	// parts are the sources of the entries of a map that was put together, and elements
 	// those of a list: one for all, unless they are mixed.
-	parts    map[string]Source
-	elements []Source
+	parts    map[string]Provenance
+	elements []Provenance
 	mixed    bool
 }
 
@@ -47,15 +47,15 @@ func Below(at []string, key string) []string {
 }
 
 // Field is the source of the value of a key.
-func (s Source) Field(key string) Source {
+func (s Provenance) Field(key string) Provenance {
 	if part, ok := s.parts[key]; ok {
 		return part
 	}
-	return Source{Origin: s.Origin, At: Below(s.At, key)}
+	return Provenance{Origin: s.Origin, At: Below(s.At, key)}
 }
 
 // value is Field, where any key is meant.
-func (s Source) value(key string) Source {
+func (s Provenance) value(key string) Provenance {
 	if part, ok := s.parts[key]; ok {
 		return part
 	}
@@ -63,7 +63,7 @@ func (s Source) value(key string) Source {
 }
 
 // Element is the source of an element of a list.
-func (s Source) Element(i int) Source {
+func (s Provenance) Element(i int) Provenance {
 	switch {
 	case s.mixed && i < len(s.elements):
 		return s.elements[i]
@@ -73,17 +73,17 @@ func (s Source) Element(i int) Source {
 	return s.Field(SomeElement)
 }
 
-// A SourceList puts the source of a list together.
-type SourceList struct {
-	list  Source
+// A ListProvenance puts the source of a list together.
+type ListProvenance struct {
+	list  Provenance
 	count int
 }
 
 // listOf begins the source of a list that is made of what is in another value.
-func listOf(v Value) SourceList { return SourceList{list: madeOf(v)} }
+func listOf(v Value) ListProvenance { return ListProvenance{list: madeOf(v)} }
 
 // Add adds the source of the next element.
-func (l *SourceList) Add(s Source) {
+func (l *ListProvenance) Add(s Provenance) {
 	before := l.list.Element(l.count - 1)
 	l.list.Origin = max(l.list.Origin, s.Origin)
 	switch {
@@ -91,21 +91,21 @@ func (l *SourceList) Add(s Source) {
 		l.list.elements = append(l.list.elements, s)
 	case l.count == 0:
 		if !s.same(l.list.Field(SomeElement)) {
-			l.list.elements = []Source{s}
+			l.list.elements = []Provenance{s}
 		}
 	case !s.same(before):
 		l.list.mixed = true
-		l.list.elements = append(slices.Repeat([]Source{before}, l.count), s)
+		l.list.elements = append(slices.Repeat([]Provenance{before}, l.count), s)
 	}
 	l.count++
 }
 
-// Source is the source of the list.
-func (l *SourceList) Source() Source { return l.list }
+// Provenance is the source of the list.
+func (l *ListProvenance) Provenance() Provenance { return l.list }
 
 // MapOf is the source of a map that was put together.
-func MapOf(parts map[string]Source) Source {
-	s := Source{parts: parts}
+func MapOf(parts map[string]Provenance) Provenance {
+	s := Provenance{parts: parts}
 	for _, part := range parts {
 		s.Origin = max(s.Origin, part.Origin)
 	}
@@ -113,22 +113,24 @@ func MapOf(parts map[string]Source) Source {
 }
 
 // printed is the source of the text of a value.
-func (s Source) printed() Source { return Source{Origin: s.Origin, At: s.At, Printed: true} }
+func (s Provenance) printed() Provenance {
+	return Provenance{Origin: s.Origin, At: s.At, Printed: true}
+}
 
 // And is s, and something else of an origin.
-func (s Source) And(of Origin) Source {
+func (s Provenance) And(of Origin) Provenance {
 	s.Origin = max(s.Origin, of)
 	return s
 }
 
 // same tells of two sources of values that were not put together.
-func (s Source) same(t Source) bool {
+func (s Provenance) same(t Provenance) bool {
 	return s.Origin == t.Origin && s.Printed == t.Printed && (s.At == nil) == (t.At == nil) && slices.Equal(s.At, t.At) &&
 		s.parts == nil && t.parts == nil && s.elements == nil && t.elements == nil
 }
 
 // madeOf is the source of what is computed from values.
-func madeOf(values ...Value) (s Source) {
+func madeOf(values ...Value) (s Provenance) {
 	for _, v := range values {
 		s.Origin = max(s.Origin, v.From.Origin)
 	}
