@@ -8,8 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/textdiff"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	schemaset "github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
 )
 
 // A survey counts objects by rule, with three examples; it asks nothing of rules that
@@ -124,5 +129,61 @@ func TestSurveyOfWhatMayNotBeRead(t *testing.T) {
 	}
 	if d := textdiff.Values(map[string]bool{"owners/owner": true, "owners/left": false, "unscored/team": true, "scan-only/tier": false, "scan-only/host": false}, got); d != "" {
 		t.Errorf("rules about objects that may not be read (-want +got):\n%s", d)
+	}
+}
+
+// TestSurveyByNobody: nobody made the objects that are there. What a rule says of users it excludes is
+// about none of them, and what it says of who acts is not known, for that reason.
+func TestSurveyByNobody(t *testing.T) {
+	file, found := policy.Parse("p.yaml", []byte(`
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: exempt}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "request.?userInfo.username.orValue('') == 'root' || object.metadata.name == 'b'", message: wrong}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: asking}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "request.userInfo.username == 'root' || object.metadata.name == 'b'", message: wrong}]
+---
+apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: annotated}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "namespaceObject.metadata.?annotations[?'owner'].orValue('') == 'me'", message: wrong}]
+`))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	schemas, err := schemaset.Builtin(cel.Latest.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := translate.Options{Release: cel.Latest, Schemas: schemas}
+	compiled := compile.Policies(compile.Input{Policies: file.Policies}, compile.Options{Translate: o})
+	s, err := NewSurvey(Policies{Compiled: compiled, Schemas: schemas}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "team"}}}
+	if err := s.Object(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for r, v := range s.Violations() {
+		got[r.PolicyName()] = v.String()
+	}
+	want := map[string]string{
+		"exempt":    "1 object violates it: ConfigMap team/a",
+		"asking":    "unknown for 1 object: the rule reads who acts, and the request names nobody (--param FILE gives what rules look up)",
+		"annotated": "unknown for 1 object: the Namespace team, which the rule reads, was not given (--param FILE gives what rules look up)",
+	}
+	if d := textdiff.Values(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -329,3 +329,54 @@ another | ConfigMap/bare | fail | excluded | no policy looks at the resource
 		t.Errorf("without its source (-want +got):\n%s", d)
 	}
 }
+
+// TestNobody: a suite that names no user is judged as by Kyverno's command line, and natively as
+// by an API server, whose requests all have one.
+func TestNobody(t *testing.T) {
+	got := ran(t, folder(t, map[string]string{
+		"policy.yaml": strings.Replace(memberPolicy, "    validate:", "    exclude: {any: [{subjects: [{kind: User, name: root}, {kind: ServiceAccount, name: robot, namespace: ci}]}]}\n"+
+			"    preconditions: {all: [{key: \"{{ request.userInfo.username || '' }}\", operator: NotEquals, value: admin}]}\n    validate:", 1),
+		"asking.yaml": strings.NewReplacer("name: p", "name: asking", "    validate:",
+			"    preconditions: {all: [{key: \"{{ request.userInfo.username }}\", operator: NotEquals, value: admin}]}\n    validate:").Replace(memberPolicy),
+		"resources.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: bad}, data: {x: admin}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: good}, data: {x: other}}
+`,
+		"kyverno-test.yaml": `{policies: [policy.yaml, asking.yaml], resources: [resources.yaml], results: [
+  {policy: p, rule: r, kind: ConfigMap, resources: [bad], result: fail},
+  {policy: p, rule: r, kind: ConfigMap, resources: [good], result: pass},
+  {policy: asking, rule: r, kind: ConfigMap, resources: [good], result: error}]}`,
+	}))
+	want := `r | ConfigMap/bad | fail | pass | Ok
+r | ConfigMap/good | pass | pass | Ok
+r | ConfigMap/good | error | pass | Ok (interpreter only: the rule reads who acts, and the request names nobody)`
+	if d := textdiff.Values(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// TestNamespaceOfSuite: a Namespace that a suite gives is there as a whole. Of one that it does not
+// give nothing but labels is known, and what reads more is not judged.
+func TestNamespaceOfSuite(t *testing.T) {
+	files := map[string]string{
+		"policy.yaml": `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "namespaceObject.metadata.?annotations[?'owner'].orValue('') == 'me'", message: nobody owns it}]
+`,
+		"resources.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: owned}}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: unknown}}
+`,
+		"namespaces.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: owned, annotations: {owner: me}}}\n",
+		"kyverno-test.yaml": `{policies: [policy.yaml], resources: [resources.yaml], clusterResources: [namespaces.yaml], results: [
+  {policy: p, kind: ConfigMap, resources: [a, b], result: pass}]}`,
+	}
+	want := ` | ConfigMap/owned/a | pass | pass | Ok
+ | ConfigMap/unknown/b | pass | notjudged | the Namespace unknown, which the rule reads, was not given`
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
