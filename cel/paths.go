@@ -106,6 +106,16 @@ func (f *pathFinder) at(n *node) []string {
 		return f.each(path)
 	case opMacro:
 		return f.macro(n)
+	case opBinary:
+		// whether a variable is there is decided by none of its places
+		for i, other := range n.args {
+			if other.op == opNull && (n.operator() == Equals || n.operator() == Differs) {
+				if path := f.at(n.args[1-i]); len(path) > 0 && f.decides {
+					f.note(path)
+				}
+				return nil
+			}
+		}
 	case opMember:
 		switch called := n.function(); {
 		case called == FuncOrValue, called == FuncValue, called == FuncOr && !f.decides:

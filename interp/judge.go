@@ -25,6 +25,9 @@ const (
 	Skip  Status = "skip"
 	Error Status = "error"
 	None  Status = "none"
+	// Unknown is what the interpreter never says: those who ask it without what a rule
+	// reads put it in the place of its status.
+	Unknown Status = "unknown"
 )
 
 // A RuleResult is what one rule says of a request.

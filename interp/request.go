@@ -22,6 +22,9 @@ type Request struct {
 	// NamespaceLabels are those of the request's namespace; where nil, the World is
 	// asked.
 	NamespaceLabels map[string]string
+	// Namespace, where not nil, is the request's namespace as an object, in the place of
+	// what the World has.
+	Namespace map[string]any
 	// Roles (namespace:name) and ClusterRoles are what is bound to the user.
 	Roles, ClusterRoles []string
 	// Action, if not empty, takes the place of the policies' own actions.
@@ -87,6 +90,9 @@ type preparedRequest struct {
 
 func newReview(ctx context.Context, r *Request, w World, limits Limits) *preparedRequest {
 	a := r.Admission
+	if r.Namespace != nil {
+		w = toldWorld{w, digText(a, "namespace"), r.Namespace}
+	}
 	u, _ := a["userInfo"].(map[string]any)
 	out := &preparedRequest{
 		ctx: ctx, request: r, world: w, limits: limits,

@@ -13,6 +13,8 @@ type Violations struct {
 	Count int `json:"count"`
 	// Unknown are those on which the rule cannot be evaluated here.
 	Unknown int `json:"unknown"`
+	// Why is the reason of the first of them.
+	Why string `json:"why,omitempty"`
 	// Unread tells that there may be objects that were not read.
 	Unread bool `json:"unread"`
 	// Examples are the first few of them.
@@ -30,7 +32,9 @@ type Violator struct {
 // Add counts an object; unknown is one that may violate the rule.
 func (v *Violations) Add(o Violator, unknown bool) {
 	if unknown {
-		v.Unknown++
+		if v.Unknown++; v.Unknown == 1 {
+			v.Why = o.Message
+		}
 		return
 	}
 	v.Count++
@@ -63,7 +67,7 @@ func (v Violations) String() string {
 		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
-		out = append(out, fmt.Sprintf("unknown for %s: the rule looks up what is not at hand (--param FILE gives ConfigMaps; API calls are not answered), or cannot be evaluated", Count(v.Unknown, "object", "objects")))
+		out = append(out, fmt.Sprintf("unknown for %s: %s (--param FILE gives what rules look up)", Count(v.Unknown, "object", "objects"), v.Why))
 	}
 	if v.Unread {
 		out = append(out, "unknown for objects that you may not read")

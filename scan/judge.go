@@ -121,7 +121,7 @@ func resultOf(o judge.Opinion) string {
 	switch {
 	case o.Compared && o.Native == apiserver.Deny:
 		return "fail"
-	case o.Compared && o.Native == apiserver.Error:
+	case o.Compared && (o.Native == apiserver.Error || o.Native == apiserver.Unknown), o.Status == interp.Unknown:
 		return "error"
 	case o.Code != 0: // the interpreter knows nothing of it
 		return ""
@@ -152,7 +152,7 @@ func resultRow(o judge.Opinion, result string) report.ScanResult {
 		Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Result: result, Message: o.Message,
 		Category: p.Annotations[categoryAnnotation], Scored: p.Annotations[scoredAnnotation] != "false",
 	}
-	if row.Message == "" && result != "pass" {
+	if o.Native == apiserver.Unknown || row.Message == "" && result != "pass" {
 		row.Message = o.NativeMessage
 	}
 	switch s := p.Annotations[severityAnnotation]; s {

@@ -9,6 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,12 +38,21 @@ type setting struct {
 	pack       translate.Pack
 	params     []string
 	exceptions []*policy.Exception
-	namespaces map[string]map[string]string
+	namespaces map[string]map[string]string // labels, by name
 	own        translate.Params
 	guard      translate.Guard
 	mutations  bool
 	repeatable bool
 	packed     bool
+}
+
+// stored are the namespaces as an API server has them.
+func (s setting) stored() map[string]*corev1.Namespace {
+	out := map[string]*corev1.Namespace{}
+	for name, labels := range s.namespaces {
+		out[name] = apiserver.Labelled(labels)
+	}
+	return out
 }
 
 func builtin(t *testing.T, release cel.Release) *schema.Set {
@@ -115,7 +125,7 @@ func translateText(t *testing.T, text string, s setting) translated {
 		params = append(params, &unstructured.Unstructured{Object: object(t, p)})
 	}
 	var err error
-	if out.judge, err = apiserver.NewJudge(policies, bindings, apiserver.JudgeOptions{Params: params, Namespaces: s.namespaces}); err != nil {
+	if out.judge, err = apiserver.NewJudge(policies, bindings, apiserver.JudgeOptions{Params: params, Namespaces: s.stored()}); err != nil {
 		t.Fatal(err)
 	}
 	return out

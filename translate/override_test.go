@@ -197,7 +197,7 @@ func TestOverridesAreDisjoint(t *testing.T) {
 			case 1:
 				object, in, with = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+name+`","labels":{"env":"x","kubernetes.io/metadata.name":"`+name+`"}}}`, "", nil
 			}
-			verdicts, err := p.judge.Review(t.Context(), objectRequest(t, "CREATE", object, ""), labels)
+			verdicts, err := p.judge.Review(t.Context(), objectRequest(t, "CREATE", object, ""), apiserver.Labelled(labels))
 			if err != nil {
 				t.Fatal(err)
 			}

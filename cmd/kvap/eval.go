@@ -54,7 +54,8 @@ built-in kinds are brought to the form that the API server gives them; its
 defaults are not filled in.
 
 --requests takes JSON Lines, plain or gzipped. A line is an AdmissionRequest, an
-AdmissionReview, or {"id","request","namespaceLabels","roles","clusterRoles"}.
+AdmissionReview, or {"id","request","namespaceLabels","namespaceObject","roles",
+"clusterRoles"}.
 
 --json takes a JSON or YAML document that is no object of a cluster, such as a plan of
 Terraform or a Dockerfile as JSON. Policies with evaluation.mode JSON judge it; no API
@@ -62,12 +63,15 @@ server does, so only the interpreter answers.
 
 With -o jsonl there is one line for each line of input, in order:
   {"id","results":[{"policy","rule","target":"native|webhook",
-    "native":"allow|deny|error|nomatch","interp":"pass|fail|skip|error|none","message"}]}
+    "native":"allow|deny|error|nomatch|unknown","interp":"pass|fail|skip|error|none|unknown",
+    "message"}]}
 A deny means that a validation is false, whatever the policy's action makes of it.
 Where mutate rules change the object, the line has "object": what it is after them.
 
 A violation alone is no reason for the exit code 1; with --fail-on deny it is. A rule
-that errs counts as violated, for an error denies too under failurePolicy Fail.
+that errs counts as violated, for an error denies too, but not under failurePolicy
+Ignore. A rule that reads more of the namespace than its name and labels is unknown
+where --param does not give the Namespace.
 
 Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing could
 be read, 3 a runtime error, 4 some of the input was left out.`,

@@ -154,7 +154,7 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	if err != nil {
 		return exit.Runtime(err)
 	}
-	to := record.New(record.Options{Mask: mask, To: files, Sample: f.sample, Labels: r.Labels})
+	to := record.New(record.Options{Mask: mask, To: files, Sample: f.sample, Namespace: r.NamespaceOf})
 	err = r.Run(ctx, to)
 	if ended := to.Close(); err == nil {
 		err = exit.Runtime(ended)

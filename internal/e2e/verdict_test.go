@@ -14,6 +14,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -247,7 +248,7 @@ func (x *trial) agrees(c fixtures.Case, statuses map[string]string, refused bool
 
 func (x *trial) refusedInProcess(t *testing.T, r *admissionv1.AdmissionRequest, labels map[string]string) bool {
 	t.Helper()
-	verdicts, err := x.inProcess.Review(t.Context(), r, labels)
+	verdicts, err := x.inProcess.Review(t.Context(), r, apiserver.Labelled(labels))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,9 +303,10 @@ func newJudge(t *testing.T, objects, params []*unstructured.Unstructured) *apise
 		b.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
 		bs = append(bs, b)
 	}
-	namespaces := map[string]map[string]string{}
+	namespaces := map[string]*corev1.Namespace{}
 	for _, o := range ofKind(params, "Namespace") {
-		namespaces[o.GetName()] = o.GetLabels()
+		namespaces[o.GetName()] = &corev1.Namespace{}
+		typed(t, o, namespaces[o.GetName()])
 	}
 	judge, err := apiserver.NewJudge(ps, bs, apiserver.JudgeOptions{Params: params, Namespaces: namespaces})
 	if err != nil {

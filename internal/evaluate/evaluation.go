@@ -70,11 +70,12 @@ type Evaluation struct {
 	totals  totals
 	told    map[string]bool // warnings, by their text
 	missing map[diag.Pos]judge.Lookup
+	unknown map[diag.Pos]judge.Lookup
 }
 
 // New reads what rules look up.
 func New(o Options) (*Evaluation, error) {
-	e := &Evaluation{options: o, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}}
+	e := &Evaluation{options: o, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}, unknown: map[diag.Pos]judge.Lookup{}}
 	e.out = o.newOutput()
 	return e, e.readObjects()
 }
@@ -257,8 +258,8 @@ func (e *Evaluation) note(j judged) error {
 		if o.Violated() {
 			violated = true
 			found = found || o.Native == apiserver.Deny || o.Status == interp.Fail
-			j.lacks[i] = e.noteMissing(o)
 		}
+		j.lacks[i] = e.noteMissing(o)
 		j.lacks[i] = j.lacks[i] || j.incomplete != ""
 		if !o.Agree() && !j.lacks[i] {
 			e.totals.Disagreements++
@@ -288,6 +289,10 @@ func (e *Evaluation) tell(found diag.List) {
 // noteMissing remembers the objects for want of which a rule erred. Of such a rule
 // the two sides need not agree: what they say is not about the request.
 func (e *Evaluation) noteMissing(o judge.Opinion) (some bool) {
+	if o.Lacks != nil {
+		e.unknown[o.Lacks.Pos] = *o.Lacks
+		return true
+	}
 	if o.Status != interp.Error && o.Native != apiserver.Error {
 		return false
 	}
@@ -304,5 +309,9 @@ func (e *Evaluation) reportMissing() {
 	for _, pos := range slices.SortedFunc(maps.Keys(e.missing), diag.Pos.Compare) {
 		e.Found = append(e.Found, diag.Errorf(pos, diag.MissingObject,
 			"the rule reads the %s, which was not given, so it errs; give it with --param FILE", e.missing[pos]))
+	}
+	for _, pos := range slices.SortedFunc(maps.Keys(e.unknown), diag.Pos.Compare) {
+		e.Found = append(e.Found, diag.Errorf(pos, diag.MissingObject,
+			"the rule reads the %s, which was not given, so it is not judged; give it with --param FILE", e.unknown[pos]))
 	}
 }

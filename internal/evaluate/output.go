@@ -135,7 +135,7 @@ func targetWord(o judge.Opinion) string {
 // message is what a user would be told: by the API server where it denies, else
 // by the interpreter.
 func message(o judge.Opinion) string {
-	if (o.Native == apiserver.Deny || o.Native == apiserver.Error) && o.NativeMessage != "" {
+	if (o.Native == apiserver.Deny || o.Native == apiserver.Error || o.Native == apiserver.Unknown) && o.NativeMessage != "" {
 		return o.NativeMessage
 	}
 	return o.Message

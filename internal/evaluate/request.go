@@ -143,6 +143,11 @@ func surroundings(line map[string]any, r *judge.Request) error {
 			}
 		}
 	}
+	if namespace, ok := line["namespaceObject"]; ok && namespace != nil {
+		if r.Namespace, ok = namespace.(map[string]any); !ok {
+			return errors.New("namespaceObject is no object")
+		}
+	}
 	var err error
 	if r.Roles, err = textList(line, "roles"); err != nil {
 		return err

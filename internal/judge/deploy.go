@@ -19,11 +19,12 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 	sources := len(j.Rules)
 	replaced := map[string]bool{} // by the name of the policy
 	for _, p := range d.Policies {
-		m := members{leftOut: leftOut(d.bindingsOf(p.Name))}
-		var mapped bool
-		if m.text, mapped = translationOf(p); !mapped {
-			m.text = wholly(p)
+		text, mapped := translationOf(p)
+		if !mapped {
+			text = wholly(p)
 		}
+		m := newMembers(p, text)
+		m.leftOut = leftOut(d.bindingsOf(p.Name))
 		taken := map[int]string{}
 		for _, member := range m.text.Members {
 			place := -1

@@ -2,10 +2,8 @@ package judge
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -131,22 +129,32 @@ func (d *DeployedMutations) leftOut() []string {
 // Mutator compiles the policies, which mutate in a cluster.
 func (d *DeployedMutations) Mutator(c ClusterState) (*Mutator, error) {
 	m, err := apiserver.NewMutator(d.Policies, d.Bindings, c.options())
-	return &Mutator{m}, err
+	out := &Mutator{natives: m, known: &Judges{namespaces: namespacesOf(c.Objects)}, readNamespace: map[string]bool{}}
+	for _, p := range d.Policies {
+		out.readNamespace[p.Name] = apiserver.MutationReadsNamespace(p)
+	}
+	return out, err
 }
 
 // A Mutator is native policies that mutate.
-type Mutator struct{ natives *apiserver.Mutator }
+type Mutator struct {
+	natives       *apiserver.Mutator
+	known         *Judges         // who know the namespaces, and no rule
+	readNamespace map[string]bool // more of it than its name and labels, by policy
+}
 
 // Mutate is what the policies make of the object of a request, one after the other, with the
 // verdict of each. An API server promises no order among them.
 func (m *Mutator) Mutate(ctx context.Context, r *Request) (object map[string]any, verdicts []apiserver.MutatingVerdict, err error) {
-	text, err := json.Marshal(r.unnamed().Interp().Admission)
+	request, err := admissionOf(r.unnamed().Interp())
 	if err != nil {
 		return nil, nil, err
 	}
-	var request *admissionv1.AdmissionRequest
-	if err := json.Unmarshal(text, &request); err != nil {
-		return nil, nil, err
+	object, verdicts, err = m.natives.Mutate(ctx, request, toldOf(r.NamespaceLabels, r.storedNamespace()))
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Outcome != apiserver.NoMatch && m.readNamespace[v.Policy] && !m.known.knowsNamespace(r) {
+			v.Outcome, v.Message = apiserver.Unknown, NamespaceNotGiven(r.native.Namespace)
+		}
 	}
-	return m.natives.Mutate(ctx, request, r.NamespaceLabels)
+	return object, verdicts, err
 }

@@ -1,10 +1,10 @@
 package judge
 
 import (
-	"maps"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/compile"
@@ -50,12 +50,15 @@ type Judges struct {
 	mutation     *interp.Interpreter // of the policies with mutate rules; nil if there are none
 	changing     []changingPolicy    // those of which the mutate rules are native
 	exceptions   []*policy.Exception
+	namespaces   map[string]*corev1.Namespace // that are known
 }
 
 // A ruleStanding tells how a rule is judged.
 type ruleStanding struct {
 	compared bool // natively and by the interpreter
 	deployed bool // natively by deployed objects
+	// readsNamespace tells of more than its name and labels, in the rule as written.
+	readsNamespace bool
 	// whole are the rules that are summed up: a deployed policy that says nothing of
 	// rules is compared with all those of the policy of its name.
 	whole []int
@@ -72,6 +75,16 @@ type members struct {
 	rules   []int // places in Judges.Rules, by member; -1 for one that is not there
 	text    vap.Translation
 	leftOut []string // namespaces that its bindings leave out
+	open    bool     // its failure policy is Ignore
+	// readNamespace tells which rules read more of the namespace than its name and labels.
+	readNamespace []bool
+}
+
+func newMembers(p *admissionregistrationv1.ValidatingAdmissionPolicy, text vap.Translation) members {
+	return members{
+		text: text, readNamespace: apiserver.MembersReadingNamespace(p, text),
+		open: p.Spec.FailurePolicy != nil && *p.Spec.FailurePolicy == admissionregistrationv1.Ignore,
+	}
 }
 
 // An interpreter judges by one policy.
@@ -94,9 +107,11 @@ func Compile(in compile.Input, o compile.Options, c ClusterState) (*Judges, erro
 // New makes judges of policies that are compiled, and of the exceptions from them.
 // A rule that has no native form is judged by the interpreter only.
 func New(compiled compile.Result, exceptions []*policy.Exception, c ClusterState) (*Judges, error) {
-	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions}
+	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions, namespaces: namespacesOf(c.Objects)}
 	for _, f := range j.Rules {
-		j.standings = append(j.standings, ruleStanding{compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f))})
+		j.standings = append(j.standings, ruleStanding{
+			compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f)), readsNamespace: readsNamespace(f),
+		})
 	}
 	if err := j.deploy(&c.Deployed, c.options()); err != nil {
 		return nil, err
@@ -115,7 +130,8 @@ func (j *Judges) translated(objects []vap.Objects, o apiserver.JudgeOptions) err
 	at := make([]members, len(objects))
 	asked := make([]bool, len(objects))
 	for i, o := range objects {
-		at[i] = members{rules: slices.Repeat([]int{-1}, len(o.Draft.Members)), text: o.Draft.Translation()}
+		at[i] = newMembers(o.Policy, o.Draft.Translation())
+		at[i].rules = slices.Repeat([]int{-1}, len(o.Draft.Members))
 	}
 	for place, f := range j.Rules {
 		if j.standings[place].deployed {
@@ -175,7 +191,7 @@ func inOrder(rules []*compile.Rule) []*compile.Form {
 // In are the same judges in another cluster. Nothing is compiled again.
 func (j *Judges) In(c ClusterState) (*Judges, error) {
 	other := *j
-	other.natives = nil
+	other.natives, other.namespaces = nil, namespacesOf(c.Objects)
 	for _, n := range j.natives {
 		judge, err := n.With(c.options())
 		if err != nil {
@@ -214,39 +230,26 @@ func (j *Judges) interpret(c ClusterState) (err error) {
 // options are what the native judge knows of the cluster.
 func (c ClusterState) options() apiserver.JudgeOptions {
 	params := make([]*unstructured.Unstructured, 0, len(c.Objects))
-	for _, object := range slices.Concat(c.Objects, mirrored(c.Objects)) {
+	objects := stored(c.Objects)
+	for _, object := range slices.Concat(objects, mirrored(objects)) {
 		params = append(params, &unstructured.Unstructured{Object: object})
 	}
-	return apiserver.JudgeOptions{Params: params, Namespaces: namespaceLabels(c.Objects)}
+	return apiserver.JudgeOptions{Params: params, Namespaces: namespacesOf(c.Objects)}
 }
 
-// namespaceLabels are the labels of the Namespaces among objects.
-func namespaceLabels(objects []map[string]any) map[string]map[string]string {
-	out := map[string]map[string]string{}
-	for _, o := range objects {
-		if o["kind"] == "Namespace" && o["apiVersion"] == "v1" {
-			u := unstructured.Unstructured{Object: o}
-			out[u.GetName()] = u.GetLabels()
-		}
-	}
-	return out
-}
-
-// withNamespaceNames gives Namespaces the label that the API server gives them.
-func withNamespaceNames(objects []map[string]any) []map[string]any {
+// stored are objects as an API server has them: what is empty is not there, as the data of a
+// ConfigMap, and a Namespace has its name in a label.
+func stored(objects []map[string]any) []map[string]any {
 	out := slices.Clone(objects)
 	for i, o := range out {
+		u := unstructured.Unstructured{Object: o}
+		if canonical, err := apiserver.Canonical(o, u.GroupVersionKind()); err == nil {
+			o, out[i] = canonical, canonical
+		}
 		if o["kind"] != "Namespace" || o["apiVersion"] != "v1" {
 			continue
 		}
-		u := (&unstructured.Unstructured{Object: o}).DeepCopy()
-		labels := maps.Clone(u.GetLabels())
-		if labels == nil {
-			labels = map[string]string{}
-		}
-		labels["kubernetes.io/metadata.name"] = u.GetName()
-		u.SetLabels(labels)
-		out[i] = u.Object
+		out[i] = asNamespace(o)
 	}
 	return out
 }

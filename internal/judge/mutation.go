@@ -59,6 +59,7 @@ func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *in
 		}
 	}
 	j.compareChanges(ctx, r, opinions)
+	j.forget(r, opinions)
 	return done
 }
 

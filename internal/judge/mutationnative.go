@@ -25,6 +25,8 @@ type Changer struct {
 	source    *interp.Interpreter
 	collapsed []mutating.KeyedList // in which the natives keep what the source drops
 	leftOut   []string             // namespaces that bindings leave out
+	// readsNamespace tells that the natives read more of the namespace than its name and labels.
+	readsNamespace bool
 }
 
 // A Changed is what both made of an object.
@@ -64,7 +66,7 @@ func NewChanger(objects []mutating.Objects, source *interp.Interpreter, o apiser
 		collapsed = append(collapsed, one.Draft.Collapsed...)
 	}
 	natives, err := apiserver.NewMutator(policies, bindings, o)
-	return &Changer{natives: natives, source: source, collapsed: collapsed}, err
+	return &Changer{natives: natives, source: source, collapsed: collapsed, readsNamespace: slices.ContainsFunc(policies, apiserver.MutationReadsNamespace)}, err
 }
 
 // By is the changer with another interpreter of the source.
@@ -132,21 +134,33 @@ func (c *Changer) told(out *Changed, before any, after, object map[string]any) b
 
 // native is what the native policies make of a request.
 func (c *Changer) native(ctx context.Context, r *interp.Request, out *Changed) (map[string]any, error) {
-	text, err := json.Marshal(r.Admission)
+	request, err := admissionOf(r)
 	if err != nil {
 		return nil, err
 	}
-	var request *admissionv1.AdmissionRequest
-	if err := json.Unmarshal(text, &request); err != nil {
-		return nil, err
-	}
-	object, verdicts, err := c.natives.Mutate(ctx, request, r.NamespaceLabels)
+	object, verdicts, err := c.natives.Mutate(ctx, request, toldOf(r.NamespaceLabels, r.Namespace))
 	for _, v := range verdicts {
 		if v.Outcome.Graver(out.Native) {
 			out.Native, out.Message = v.Outcome, v.Message
 		}
 	}
 	return object, err
+}
+
+// admissionOf is a request as native policies that mutate are asked about it: by somebody.
+func admissionOf(r *interp.Request) (*admissionv1.AdmissionRequest, error) {
+	text, err := json.Marshal(r.Admission)
+	if err != nil {
+		return nil, err
+	}
+	out := &admissionv1.AdmissionRequest{}
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, err
+	}
+	if out.UserInfo.Username == "" {
+		out.UserInfo.Username = nobody
+	}
+	return out, nil
 }
 
 // asNamespace is a Namespace as an API server reads it: in no namespace, and with its name in a
@@ -239,7 +253,7 @@ func (j *Judges) changers(c ClusterState, world interp.World) (out []changingPol
 			if one.natives, err = apiserver.NewMutator(deployed.Policies, deployed.Bindings, c.options()); err != nil {
 				return nil, err
 			}
-			one.leftOut = deployed.leftOut()
+			one.leftOut, one.readsNamespace = deployed.leftOut(), slices.ContainsFunc(deployed.Policies, apiserver.MutationReadsNamespace)
 		}
 		out = append(out, one)
 	}
@@ -250,6 +264,12 @@ func (j *Judges) changers(c ClusterState, world interp.World) (out []changingPol
 // is in the request, and notes in the opinions what came of it.
 func (j *Judges) compareChanges(ctx context.Context, r *Request, opinions []Opinion) {
 	for _, c := range j.changing {
+		if c.readsNamespace && !j.knowsNamespace(r) {
+			for _, i := range c.places {
+				opinions[i].unknown(r.native.Namespace)
+			}
+			continue
+		}
 		changed := c.Change(ctx, r.unnamed().Interp())
 		places := slices.DeleteFunc(slices.Clone(c.places), func(i int) bool { return opinions[i].Status == interp.None })
 		if len(places) == 0 && changed.Different != "" {
@@ -261,16 +281,21 @@ func (j *Judges) compareChanges(ctx context.Context, r *Request, opinions []Opin
 			if changed.Different != "" {
 				o.NativeMessage = "the object (-interpreter +native):\n" + changed.Different
 			}
-			o.Refused = changed.Native == apiserver.Error && o.Rule.Rule.Policy.FailurePolicy != policy.Ignore
+			o.Open = o.Rule.Rule.Policy.FailurePolicy == policy.Ignore
+			o.Refused = changed.Native == apiserver.Error && !o.Open
 		}
 	}
 }
 
 // Changes are what the native form of each policy, and the interpreter, make of the object of
-// a request, by the name of the policy; of those whose mutate rules are native.
+// a request, by the name of the policy; of those whose mutate rules are native, and read nothing that is
+// not known.
 func (j *Judges) Changes(ctx context.Context, r *Request) map[string]Changed {
 	out := map[string]Changed{}
 	for _, c := range j.changing {
+		if c.readsNamespace && !j.knowsNamespace(r) {
+			continue
+		}
 		out[j.Rules[c.places[0]].Rule.PolicyName()] = c.Change(ctx, r.unnamed().Interp())
 	}
 	return out

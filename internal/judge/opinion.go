@@ -31,6 +31,10 @@ type Opinion struct {
 	// Compared tells whether both judges have been asked: the rule is native, and its
 	// source is there.
 	Compared bool
+	// Open tells that an error of the native policy admits, for its failure policy is Ignore.
+	Open bool
+	// Lacks is what would have to be given for the judges to tell; nil where they can.
+	Lacks *Lookup
 	// LeftOut tells that the bindings of deployed objects leave out the request's
 	// namespace, so that there is nothing to compare.
 	LeftOut bool
@@ -45,6 +49,8 @@ type Opinion struct {
 func (o Opinion) Agree() bool {
 	switch {
 	case !o.Compared || o.LeftOut && o.Native == apiserver.NoMatch:
+		return true
+	case o.Native == apiserver.Unknown || o.Status == interp.Unknown:
 		return true
 	case o.Rule.Rule.Mutates():
 		return o.Changes == nil || o.Changes.Different == ""
@@ -65,9 +71,11 @@ func Same(status interp.Status, native apiserver.Outcome) bool {
 	return native != apiserver.Deny && native != apiserver.Error
 }
 
-// Violated tells whether either judge finds a violation, or cannot decide.
+// Violated tells whether either judge finds a violation, or errs where that denies: where the
+// failure policy is not Ignore.
 func (o Opinion) Violated() bool {
-	return o.Native == apiserver.Deny || o.Native == apiserver.Error || o.Status == interp.Fail || o.Status == interp.Error
+	return o.Native == apiserver.Deny || o.Status == interp.Fail ||
+		o.Native == apiserver.Error && !o.Open || o.Status == interp.Error && o.Rule.Rule.Policy.FailurePolicy != policy.Ignore
 }
 
 // Judge puts a request before both judges. There is an opinion for each of the
@@ -82,12 +90,12 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 		natives = nil
 	}
 	for _, n := range natives {
-		verdicts, err := n.Review(ctx, r.native, r.NamespaceLabels)
+		verdicts, err := n.Review(ctx, r.native, toldOf(r.NamespaceLabels, r.storedNamespace()))
 		if err != nil {
 			return nil, err
 		}
 		for _, v := range verdicts {
-			n.members[v.Policy].note(v, r.native.Namespace, out)
+			n.members[v.Policy].note(v, r.native.Namespace, j.knowsNamespace(r), out)
 		}
 	}
 	// What one policy has verified of images counts for the others.
@@ -102,16 +110,22 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 		in.note(results[i], out)
 	}
 	j.sumUp(out)
+	j.forget(r, out)
 	return out, nil
 }
 
 // note keeps the gravest outcome of each rule over its objects and their bindings.
-func (m members) note(v apiserver.Verdict, namespace string, out []Opinion) {
+// Of one that reads what is not known of the namespace there is none.
+func (m members) note(v apiserver.Verdict, namespace string, known bool, out []Opinion) {
 	for i, member := range v.Members(m.text) {
 		if m.rules[i] < 0 {
 			continue
 		}
+		if !known && m.readNamespace[i] && member.Outcome != apiserver.NoMatch {
+			member.Outcome = apiserver.Unknown
+		}
 		o := &out[m.rules[i]]
+		o.Open = m.open
 		o.LeftOut = o.LeftOut || slices.Contains(m.leftOut, namespace)
 		if member.Outcome.Graver(o.Native) {
 			o.Native, o.NativeMessage = member.Outcome, member.Message

@@ -23,6 +23,8 @@ type Request struct {
 	// NamespaceLabels are those of the request's namespace; where nil, the objects
 	// of the cluster are asked.
 	NamespaceLabels map[string]string
+	// Namespace, where not nil, is that namespace as an object, as it was at the time.
+	Namespace map[string]any
 	// Roles (namespace:name) and ClusterRoles are what is bound to the user.
 	Roles, ClusterRoles []string
 	// Action, if not empty, takes the place of the policies' own, for the
@@ -35,6 +37,7 @@ type Request struct {
 	document  bool // the object is a JSON document
 	admission map[string]any
 	native    *admissionv1.AdmissionRequest
+	anonymous bool           // nobody told who acts
 	asked     map[string]any // the object before With; nil where it is that of the admission
 	generated string         // the name that was generated for the object; "" for none
 }
@@ -86,6 +89,10 @@ func isField(key string) bool {
 	}, key)
 }
 
+// nobody is the user of a request that names none, for native policies: each request to an
+// API server has a user. The interpreter is told of none, as Kyverno's command line.
+const nobody = "nobody"
+
 // readFrame reads everything but the objects.
 func (r *Request) readFrame() error {
 	frame := maps.Clone(r.admission)
@@ -94,6 +101,9 @@ func (r *Request) readFrame() error {
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(frame, r.native); err != nil {
 		return fmt.Errorf("the request is no AdmissionRequest: %w", err)
+	}
+	if r.native.UserInfo.Username == "" {
+		r.native.UserInfo.Username, r.anonymous = nobody, true
 	}
 	switch {
 	case r.native.Kind.Kind == "" || r.native.Kind.Version == "":
@@ -200,7 +210,7 @@ func (r *Request) Lacks(schemas *schema.Set) string {
 // Interp is the request as the interpreter takes it.
 func (r *Request) Interp() *interp.Request {
 	return &interp.Request{
-		Admission: r.admission, NamespaceLabels: r.namespaceLabels(), Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action, Scan: r.Scan, Exact: true,
+		Admission: r.admission, NamespaceLabels: r.namespaceLabels(), Namespace: r.storedNamespace(), Roles: r.Roles, ClusterRoles: r.ClusterRoles, Action: r.Action, Scan: r.Scan, Exact: true,
 		Document: r.document, Asked: r.asked,
 	}
 }

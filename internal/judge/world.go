@@ -15,7 +15,7 @@ import (
 // that the schemas know or can guess; without schemas by none. Schemas tell the kind of a
 // resource, too, which a request for a subresource does not name.
 func World(objects []map[string]any, schemas *schema.Set) *interp.Offline {
-	out := &interp.Offline{Objects: withNamespaceNames(objects)}
+	out := &interp.Offline{Objects: stored(objects)}
 	if schemas != nil {
 		out.Plural = func(apiVersion, kind string) string { return plural(schemas, apiVersion, kind) }
 		out.Formats = Formats(schemas)

@@ -100,7 +100,7 @@ func (r *run) weigh(out *RowResult, row Row, p *policy.Policy, s *session, reque
 		got = "warn"
 	}
 	out.Interp = string(o.Status)
-	if o.Code != 0 || row.Expected() != string(interp.Error) && unanswered(o) {
+	if o.Code != 0 || o.Status == interp.Unknown || row.Expected() != string(interp.Error) && unanswered(o) {
 		out.Verdict, out.Reason = NotJudged, o.Message
 		return
 	}
@@ -188,6 +188,8 @@ func (r *run) notNative(s *session, o judge.Opinion) string {
 		return "interpreter only: mocked " + strings.Join(names, ", ")
 	case written.Source != nil && r.user == nil && matchesUsers(written.Source.Match):
 		return "interpreter only: the rule matches users, and the suite names none"
+	case o.Native == apiserver.Unknown:
+		return "interpreter only: " + o.NativeMessage
 	}
 	return ""
 }

@@ -39,6 +39,10 @@ func (r *run) mutate(ctx context.Context, row Row, p *policy.Policy, o manifest.
 	if err != nil {
 		return refuse(err)
 	}
+	if s.judges.LacksNamespace(request) {
+		namespace, _ := request.Admission()["namespace"].(string)
+		return refuse(errors.New(judge.NamespaceNotGiven(namespace)))
+	}
 	done := s.judges.Mutate(ctx, request, nil)
 	if done == nil { // there is nothing that changes the object
 		base.unlooked(row.Expected())

@@ -138,6 +138,8 @@ func (r Row) meansNative(o judge.Opinion) bool {
 func (out *RowResult) weighNative(want string, outcome apiserver.Outcome) {
 	out.Native = string(outcome)
 	switch got := statusOf(outcome); {
+	case outcome == apiserver.Unknown:
+		out.Verdict, out.Reason = NotJudged, out.Message
 	case got == "none" && want == "skip":
 		out.Verdict, out.Reason = Passed, "Excluded"
 	case got == "none":

@@ -110,6 +110,8 @@ func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 	switch {
 	case o.LeftOut && o.Native == apiserver.NoMatch:
 		t.cannotTell("the bindings leave out the namespace")
+	case o.Native == apiserver.Unknown:
+		t.cannotTell(o.NativeMessage)
 	case o.Agree():
 		t.agree(o.Violated())
 	case l.lacks(o):
@@ -159,7 +161,7 @@ func interpreter(o judge.Opinion) report.Voice {
 
 // line is a request as kvap eval reads it.
 func line(r *judge.Request) json.RawMessage {
-	data, err := json.Marshal(map[string]any{"request": r.Admission(), "namespaceLabels": r.NamespaceLabels})
+	data, err := json.Marshal(map[string]any{"request": r.Admission(), "namespaceLabels": r.NamespaceLabels, "namespaceObject": r.Namespace})
 	if err != nil {
 		return nil
 	}

@@ -150,6 +150,8 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the interpreter does not know the rule")
 	case o.LeftOut && o.Native == apiserver.NoMatch:
 		t.cannotTell("the bindings leave out the namespace")
+	case o.Native == apiserver.Unknown, o.Status == interp.Unknown:
+		t.cannotTell(o.Message)
 	case l.lacks(o):
 		t.cannotTell(notAtHand)
 	case matches(result.result, ours):

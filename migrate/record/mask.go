@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // lastApplied is where kubectl keeps the whole object once more.
@@ -85,23 +87,35 @@ func (m *Masker) Request(request map[string]any) {
 	}
 	values := valuesOf(secrets)
 	for _, o := range objects {
-		meta, _ := o["metadata"].(map[string]any)
-		delete(meta, "managedFields")
-		for _, key := range []string{"annotations", "labels"} {
-			m.scrub(meta[key], values)
-		}
-		if annotations, ok := meta["annotations"].(map[string]any); ok && annotations[lastApplied] != nil {
-			annotations[lastApplied] = m.all(annotations[lastApplied])
-		}
-		kind := kindOf(request, o)
-		for _, f := range m.fields {
-			if f.kind == "" || f.kind == kind {
-				m.at(o, f.path)
-			}
-		}
+		m.object(o, kindOf(request, o), values)
 	}
 	for _, o := range secrets {
 		m.secret(o)
+	}
+}
+
+// Namespace is a masked copy of a Namespace.
+func (m *Masker) Namespace(namespace map[string]any) map[string]any {
+	out := runtime.DeepCopyJSON(namespace)
+	m.object(out, "Namespace", nil)
+	return out
+}
+
+// object masks the fields that were chosen of an object of a kind, and values of Secrets in its
+// metadata.
+func (m *Masker) object(o map[string]any, kind string, values []string) {
+	meta, _ := o["metadata"].(map[string]any)
+	delete(meta, "managedFields")
+	for _, key := range []string{"annotations", "labels"} {
+		m.scrub(meta[key], values)
+	}
+	if annotations, ok := meta["annotations"].(map[string]any); ok && annotations[lastApplied] != nil {
+		annotations[lastApplied] = m.all(annotations[lastApplied])
+	}
+	for _, f := range m.fields {
+		if f.kind == "" || f.kind == kind {
+			m.at(o, f.path)
+		}
 	}
 }
 

@@ -93,7 +93,10 @@ func TestNothingIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := New(Options{Mask: plain(t), To: files, Labels: func(string) map[string]string { return map[string]string{"a": "b"} }})
+	r := New(Options{Mask: plain(t), To: files, Namespace: func(name string) map[string]any {
+		return map[string]any{"metadata": map[string]any{"name": name, "labels": map[string]any{"a": "b"}, "managedFields": []any{},
+			"annotations": map[string]any{"c": "d", lastApplied: "secret"}}}
+	}})
 	server := httptest.NewServer(r)
 	defer server.Close()
 	const askers, each = 20, 100
@@ -114,7 +117,8 @@ func TestNothingIsLost(t *testing.T) {
 	seen := map[any]int{}
 	for _, l := range lines(t, dir) {
 		seen[l["id"]]++
-		if l["namespaceLabels"] == nil || l["request"] == nil {
+		if namespace, _ := json.Marshal(l["namespaceObject"]); !bytes.Contains(namespace, []byte(`"c":"d"`)) || !bytes.Contains(namespace, []byte(`"a":"b"`)) ||
+			bytes.Contains(namespace, []byte("secret")) || bytes.Contains(namespace, []byte("managedFields")) || l["request"] == nil {
 			t.Fatalf("a line lacks something: %v", l)
 		}
 	}

@@ -22,8 +22,8 @@ type Options struct {
 	To   Sink
 	// Sample is the share of requests that is recorded; all of them where it is 0 or 1.
 	Sample float64
-	// Labels are those of a namespace; nil where nobody knows.
-	Labels func(namespace string) map[string]string
+	// Namespace is a Namespace as an object, which is not changed; nil where nobody knows.
+	Namespace func(name string) map[string]any
 	// Queue and QueueBytes are how much may wait to be written; 8192, and 64 MiB.
 	Queue      int
 	QueueBytes int64
@@ -69,8 +69,8 @@ func New(o Options) *Recorder {
 	o.Queue = cmp.Or(o.Queue, 8192)
 	o.QueueBytes = cmp.Or(o.QueueBytes, 64<<20)
 	o.MaxBytes = cmp.Or(o.MaxBytes, 8<<20)
-	if o.Labels == nil {
-		o.Labels = func(string) map[string]string { return nil }
+	if o.Namespace == nil {
+		o.Namespace = func(string) map[string]any { return nil }
 	}
 	r := &Recorder{options: o, queue: make(chan []byte, o.Queue)}
 	r.written.Go(r.write)
@@ -213,9 +213,9 @@ func (r *Recorder) line(data []byte) ([]byte, error) {
 	}
 	r.options.Mask.Request(request)
 	out := map[string]any{"id": request["uid"], "request": request}
-	if namespace, _ := request["namespace"].(string); namespace != "" {
-		if labels := r.options.Labels(namespace); labels != nil {
-			out["namespaceLabels"] = labels
+	if name, _ := request["namespace"].(string); name != "" {
+		if namespace := r.options.Namespace(name); namespace != nil {
+			out["namespaceObject"] = r.options.Mask.Namespace(namespace)
 		}
 	}
 	line, err := json.Marshal(out)

@@ -43,7 +43,7 @@ func TestNoSecretIsRecorded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, _ := json.Marshal(map[string]any{"request": request})
-			r := &Recorder{options: Options{Mask: plain(t), Labels: func(string) map[string]string { return nil }}}
+			r := &Recorder{options: Options{Mask: plain(t), Namespace: func(string) map[string]any { return nil }}}
 			line, err := r.line(data)
 			if err != nil {
 				t.Fatal(err)

@@ -44,10 +44,10 @@ type Options struct {
 type Recording struct {
 	options Options
 	*cluster.Connection
-	recorder *record.Recorder
-	rules    []admissionregistrationv1.RuleWithOperations
-	labels   atomic.Pointer[map[string]map[string]string] // of Namespaces, as they were when they were read last
-	certs    endpoint.CertificateSource
+	recorder   *record.Recorder
+	rules      []admissionregistrationv1.RuleWithOperations
+	namespaces atomic.Pointer[map[string]map[string]any] // as they were when they were read last
+	certs      endpoint.CertificateSource
 }
 
 // New is one in a cluster.
@@ -127,7 +127,7 @@ func (r *Recording) Run(ctx context.Context, to *record.Recorder) error {
 // removalTime is how long taking the configuration away may take once the time is over.
 const removalTime = 20 * time.Second
 
-// prepare makes certificates, and learns the labels of namespaces.
+// prepare makes certificates, and learns the namespaces.
 func (r *Recording) prepare(ctx context.Context) error {
 	if dir := r.options.Certificates; dir != "" {
 		files, err := certs.NewFiles(dir)
@@ -144,10 +144,10 @@ func (r *Recording) prepare(ctx context.Context) error {
 		go authority.Run(ctx, func(err error) { fmt.Fprintf(r.options.Errs, "error: certificates: %v\n", err) })
 		r.certs = authority
 	}
-	if err := r.readLabels(ctx); err != nil {
+	if err := r.readNamespaces(ctx); err != nil {
 		return exit.Runtime(err)
 	}
-	go r.followLabels(ctx)
+	go r.followNamespaces(ctx)
 	return nil
 }
 
@@ -243,15 +243,15 @@ func (r *Recording) remove(ctx context.Context) (there bool, err error) {
 	return err == nil, nil
 }
 
-// Labels are the labels of a Namespace, where they are known.
-func (r *Recording) Labels(name string) map[string]string {
-	if all := r.labels.Load(); all != nil {
+// NamespaceOf is a Namespace as an object, where it is known.
+func (r *Recording) NamespaceOf(name string) map[string]any {
+	if all := r.namespaces.Load(); all != nil {
 		return (*all)[name]
 	}
 	return nil
 }
 
-func (r *Recording) readLabels(ctx context.Context) error {
+func (r *Recording) readNamespaces(ctx context.Context) error {
 	resource, ok := r.Serves("", "Namespace", "v1")
 	if !ok {
 		return errors.New("the cluster serves no Namespaces")
@@ -260,23 +260,23 @@ func (r *Recording) readLabels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all := map[string]map[string]string{}
+	all := map[string]map[string]any{}
 	for _, u := range items {
-		all[u.GetName()] = u.GetLabels()
+		all[u.GetName()] = u.Object
 	}
-	r.labels.Store(&all)
+	r.namespaces.Store(&all)
 	return nil
 }
 
-// followLabels reads them again and again. A request into a namespace that is newer has no
-// labels in its line; whoever judges it looks them up.
-func (r *Recording) followLabels(ctx context.Context) {
+// followNamespaces reads them again and again. A request into a namespace that is newer has none in
+// its line; whoever judges it looks it up.
+func (r *Recording) followNamespaces(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(10 * time.Second):
-			_ = r.readLabels(ctx) // what was known is known still
+			_ = r.readNamespaces(ctx) // what was known is known still
 		}
 	}
 }

@@ -26,9 +26,9 @@ import (
 
 // JudgeOptions are what a cluster would know.
 type JudgeOptions struct {
-	// Namespaces are the labels of namespaces by name. One that is not listed
+	// Namespaces are those that are stored, by name. One that is not listed
 	// exists, with no labels but its name, and without the phase of a stored one.
-	Namespaces map[string]map[string]string
+	Namespaces map[string]*corev1.Namespace
 	// Params are the objects that bindings may refer to.
 	Params []*unstructured.Unstructured
 	// ParamScope tells whether a kind of params is namespaced, and whether the
@@ -47,12 +47,14 @@ type Outcome string
 
 // The outcomes. Deny means that a validation is false, whatever a binding's
 // actions make of it, and Error that the API server cannot tell, whatever the
-// failure policy makes of it.
+// failure policy makes of it. Unknown is what no judge says: those who ask one that
+// lacks what a policy reads put it in the place of its verdict.
 const (
 	NoMatch Outcome = "nomatch"
 	Allow   Outcome = "allow"
 	Deny    Outcome = "deny"
 	Error   Outcome = "error"
+	Unknown Outcome = "unknown"
 )
 
 // A Verdict is the outcome for one policy with one binding.
@@ -134,13 +136,15 @@ func (j *Judge) With(opts JudgeOptions) (*Judge, error) {
 	if opts.Authorizer == nil {
 		opts.Authorizer = noOpinion{}
 	}
+	opts.Namespaces = storedNamespaces(opts.Namespaces)
 	return &Judge{hooks: j.hooks, opts: opts, params: params, objects: newInterfaces(opts.Equivalent)}, nil
 }
 
 // Review judges one request, with a verdict for each policy and binding in the
-// order in which they were given. namespaceLabels, where not nil, are the labels
-// of the request's namespace. The error is that of an unreadable request.
-func (j *Judge) Review(ctx context.Context, request *admissionv1.AdmissionRequest, namespaceLabels map[string]string) ([]Verdict, error) {
+// order in which they were given. namespace, where not nil, is the request's, in the
+// place of what JudgeOptions know; one without a phase tells of its labels alone. The error is that of an
+// unreadable request.
+func (j *Judge) Review(ctx context.Context, request *admissionv1.AdmissionRequest, namespace *corev1.Namespace) ([]Verdict, error) {
 	attr, err := attributes(request)
 	if err != nil {
 		return nil, err
@@ -148,7 +152,7 @@ func (j *Judge) Review(ctx context.Context, request *admissionv1.AdmissionReques
 	r := &policyRequest{
 		judge:      j,
 		attr:       attr,
-		matcher:    generic.NewPolicyMatcher(matching.NewMatcher(namespaceLister{j.opts.Namespaces, request.Namespace, namespaceLabels}, nil)),
+		matcher:    generic.NewPolicyMatcher(matching.NewMatcher(newNamespaceLister(j.opts.Namespaces, request.Namespace, namespace), nil)),
 		authorizer: admissionauthorizer.NewCachingAuthorizer(j.opts.Authorizer),
 		versions:   map[schema.GroupVersionKind]*admission.VersionedAttributes{},
 	}
@@ -343,8 +347,10 @@ func (v *Verdict) raise(o Outcome) {
 func rank(o Outcome) int {
 	switch o {
 	case Deny:
-		return 3
+		return 4
 	case Error:
+		return 3
+	case Unknown:
 		return 2
 	case Allow:
 		return 1
@@ -353,7 +359,7 @@ func rank(o Outcome) int {
 }
 
 // Graver tells whether an outcome weighs more than another one: what does not
-// match, allows, errs, denies.
+// match, allows, is not known, errs, denies.
 func (o Outcome) Graver(than Outcome) bool { return rank(o) > rank(than) }
 
 // act does what the binding's actions say to a validation that does not hold.

@@ -51,7 +51,7 @@ func judge(t *testing.T, opts JudgeOptions, drafts ...*vap.Draft) *Judge {
 
 func verdicts(t *testing.T, j *Judge, r *admissionv1.AdmissionRequest, namespaceLabels map[string]string) []Verdict {
 	t.Helper()
-	v, err := j.Review(t.Context(), r, namespaceLabels)
+	v, err := j.Review(t.Context(), r, Labelled(namespaceLabels))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,6 +78,7 @@ func (m *Mutator) With(opts JudgeOptions) (*Mutator, error) {
 	if opts.Authorizer == nil {
 		opts.Authorizer = noOpinion{}
 	}
+	opts.Namespaces = storedNamespaces(opts.Namespaces)
 	out := *m
 	out.opts, out.params = opts, params
 	return &out, nil
@@ -133,8 +134,8 @@ type MutatingVerdict struct {
 
 // Mutate lets the policies change the object of a request, one after the other in the order
 // in which they were given, each with what the ones before made of it. An API server promises
-// no order among policies. The error is that of an unreadable request.
-func (m *Mutator) Mutate(ctx context.Context, request *admissionv1.AdmissionRequest, namespaceLabels map[string]string) (object map[string]any, verdicts []MutatingVerdict, err error) {
+// no order among policies. told is as for Review. The error is that of an unreadable request.
+func (m *Mutator) Mutate(ctx context.Context, request *admissionv1.AdmissionRequest, told *corev1.Namespace) (object map[string]any, verdicts []MutatingVerdict, err error) {
 	attr, err := typedAttributes(request)
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +146,7 @@ func (m *Mutator) Mutate(ctx context.Context, request *admissionv1.AdmissionRequ
 	}
 	r := &mutatingReview{
 		mutator: m, attr: attr, objects: typedInterfaces{interfaces{equivalent}},
-		matcher:    generic.NewPolicyMatcher(matching.NewMatcher(namespaceLister{m.opts.Namespaces, request.Namespace, namespaceLabels}, nil)),
+		matcher:    generic.NewPolicyMatcher(matching.NewMatcher(newNamespaceLister(m.opts.Namespaces, request.Namespace, told), nil)),
 		authorizer: admissionauthorizer.NewCachingAuthorizer(m.opts.Authorizer),
 	}
 	if r.now, err = admission.NewVersionedAttributes(attr, attr.GetKind(), r.objects); err != nil {

@@ -6,10 +6,7 @@ import (
 	"maps"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -90,32 +87,6 @@ func userInfo(r *admissionv1.AdmissionRequest) user.Info {
 		u.Extra[k] = v
 	}
 	return u
-}
-
-// A namespaceLister has every namespace. It never answers that one is not found,
-// so that the matcher never asks its client, which is nil.
-type namespaceLister struct {
-	labels  map[string]map[string]string
-	current string // the request's namespace, whose labels are own, if that is not nil
-	own     map[string]string
-}
-
-func (n namespaceLister) Get(name string) (*corev1.Namespace, error) {
-	have, listed := n.labels[name]
-	if name == n.current && n.own != nil {
-		have = n.own
-	}
-	all := map[string]string{corev1.LabelMetadataName: name}
-	maps.Copy(all, have)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}
-	if listed { // as a stored one has it; of others, only what a request says is known
-		ns.Status.Phase = corev1.NamespaceActive
-	}
-	return ns, nil
-}
-
-func (n namespaceLister) List(labels.Selector) ([]*corev1.Namespace, error) {
-	return nil, fmt.Errorf("namespaces cannot be listed") // the matcher never does
 }
 
 // noOpinion grants nothing.

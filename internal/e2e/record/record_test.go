@@ -139,8 +139,8 @@ func TestRecord(t *testing.T) {
 			}
 		}
 	}
-	if bytes.Contains(all, []byte("managedFields")) || !bytes.Contains(all, []byte("namespaceLabels")) {
-		t.Error("managed fields are in the files, or labels of namespaces are not")
+	if bytes.Contains(all, []byte("managedFields")) || !bytes.Contains(all, []byte(`"namespaceObject":{"apiVersion"`)) {
+		t.Error("managed fields are in the files, or namespaces are not")
 	}
 	if shared.configured(t) {
 		t.Error("the configuration is left behind")
