@@ -77,7 +77,8 @@ type VerificationTotals struct {
 	Refused      int `json:"refused"`     // policies
 	Unsearchable int `json:"unsearchable"`
 	NotCompared  int `json:"notCompared"` // rules: not native, or never matched
-	Thin         int `json:"thin"`        // rules that were compared on little
+	NeverMatched int `json:"neverMatched"`
+	Thin         int `json:"thin"` // rules that were compared on little
 }
 
 // NewVerification counts.
@@ -97,6 +98,9 @@ func NewVerification(seed uint64, policies []VerifiedPolicy) Verification {
 			if r.Target == string(Native) {
 				v.Totals.Native++
 			}
+			if r.neverMatched(p) {
+				v.Totals.NeverMatched++
+			}
 			switch {
 			case r.Counterexample != nil:
 				v.Totals.Disagreeing++
@@ -114,6 +118,11 @@ func NewVerification(seed uint64, policies []VerifiedPolicy) Verification {
 // has something to say.
 func (r VerifiedRule) compared(p VerifiedPolicy) bool {
 	return r.Target == string(Native) && p.Error == "" && r.Matched > 0
+}
+
+// neverMatched tells that a native rule had something to say of none of the requests.
+func (r VerifiedRule) neverMatched(p VerifiedPolicy) bool {
+	return r.Target == string(Native) && p.Error == "" && r.Matched == 0
 }
 
 // thin is why the evidence for a rule that was compared is little; "" where it is not.
@@ -189,7 +198,7 @@ func (r VerifiedRule) row(title string, p VerifiedPolicy) []string {
 		result = "DISAGREE"
 	case p.Error != "":
 		result = "not searched"
-	case r.Matched == 0:
+	case r.neverMatched(p):
 		result = "not compared: never matched"
 	case r.thin() != "":
 		result = "agree; thin: " + r.thin()
@@ -254,6 +263,9 @@ func (t VerificationTotals) String() string {
 		Count(t.Requests, "request", "requests"), Count(t.Disagreeing, "disagreement", "disagreements"))
 	if t.NotCompared > 0 {
 		s += fmt.Sprintf(", %d not compared", t.NotCompared)
+	}
+	if t.NeverMatched > 0 {
+		s += fmt.Sprintf(" (%d never matched)", t.NeverMatched)
 	}
 	if t.Thin > 0 {
 		s += fmt.Sprintf(", %d on thin evidence", t.Thin)

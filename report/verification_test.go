@@ -53,7 +53,7 @@ app/limits/memory: /spec/x/: never seen
 
 app/limits: an API server refuses the translation: p: spec.validations[0]: too long
 
-2 policies, 4 rules: 3 native, 20 requests, 1 disagreement, 2 not compared, 1 on thin evidence, 1 refused
+2 policies, 4 rules: 3 native, 20 requests, 1 disagreement, 2 not compared (1 never matched), 1 on thin evidence, 1 refused
 `
 	if d := cmp.Diff(want, got.String()); d != "" {
 		t.Errorf("text (-want +got):\n%s", d)
@@ -80,7 +80,7 @@ func TestVerificationJSON(t *testing.T) {
 	if err := json.Unmarshal(got.Bytes(), &back); err != nil {
 		t.Fatal(err)
 	}
-	wantTotals := map[string]int{"policies": 2, "rules": 4, "native": 3, "requests": 20, "disagreeing": 1, "refused": 1, "unsearchable": 0, "notCompared": 2, "thin": 1}
+	wantTotals := map[string]int{"policies": 2, "rules": 4, "native": 3, "requests": 20, "disagreeing": 1, "refused": 1, "unsearchable": 0, "notCompared": 2, "neverMatched": 1, "thin": 1}
 	if d := cmp.Diff(wantTotals, back.Totals); d != "" {
 		t.Errorf("totals (-want +got):\n%s", d)
 	}

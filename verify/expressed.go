@@ -35,6 +35,7 @@ func (g *generator) expressed(v *policy.Validating) {
 		for _, c := range parsed.Constants() {
 			g.hints.constant(c)
 		}
+		g.ofNamespaces(parsed, composed)
 		for _, variable := range []string{"object", "oldObject"} {
 			for _, path := range parsed.Paths(variable, composed) {
 				g.focus.add(path)
@@ -42,6 +43,33 @@ func (g *generator) expressed(v *policy.Validating) {
 					g.focus.add(slices.Concat(template, path))
 				}
 			}
+		}
+	}
+}
+
+// ofNamespaces has namespaces have the labels and names that an expression asks for.
+func (g *generator) ofNamespaces(parsed cel.Value, composed map[string]cel.Value) {
+	var keys []string
+	named := slices.ContainsFunc(parsed.Paths("request", composed), func(path []string) bool { return slices.Equal(path, []string{"namespace"}) })
+	for _, path := range parsed.Paths("namespaceObject", composed) {
+		switch {
+		case slices.Equal(path, []string{"metadata", "name"}):
+			named = true
+		case len(path) != 3 || path[0] != "metadata":
+		case path[1] == "labels":
+			keys, g.labels = append(keys, path[2]), add(g.labels, path[2])
+		case path[1] == "annotations":
+			keys, g.notes = append(keys, path[2]), add(g.notes, path[2])
+		}
+	}
+	for _, c := range parsed.Constants() {
+		text, ok := c.(string)
+		if !ok || slices.Contains(keys, text) {
+			continue
+		}
+		g.hints.beside(keys, func() { g.hints.text(text) })
+		if named {
+			g.namespace(text)
 		}
 	}
 }
@@ -70,6 +98,8 @@ func (g *generator) constraints(m *policy.MatchConstraints) (templates []mention
 	if m == nil {
 		return nil
 	}
+	g.selector(m.NamespaceSelector)
+	g.selectObjects(m.ObjectSelector)
 	for _, r := range m.Rules {
 		for _, op := range r.Operations {
 			g.operations = add(g.operations, op)

@@ -25,6 +25,10 @@ type generator struct {
 	users      []string
 	groups     []string
 	namespaces []string
+	selectors  []*policy.Selector // of namespaces
+	selected   []*policy.Selector // of objects
+	labels     []string           // keys of labels of namespaces that expressions read
+	notes      []string           // of their annotations
 }
 
 // A requestTarget is a resource, or a subresource of one, that requests are about.
@@ -49,7 +53,7 @@ func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *sch
 			g.focus.add(m)
 		}
 	}
-	g.conditionSubjects(p.Source)
+	g.conditionValues(p.Source)
 	if p.Validating != nil {
 		g.expressed(p.Validating)
 	}
@@ -80,9 +84,14 @@ func (g *generator) block(b *policy.MatchBlock) {
 			g.kind(k.Value)
 		}
 		for _, n := range f.Namespaces {
-			for _, s := range instances(n.Value) {
-				if objectName.MatchString(s) {
-					g.namespaces = add(g.namespaces, s)
+			g.namespace(n.Value)
+		}
+		g.selector(f.NamespaceSelector)
+		g.selectObjects(f.Selector)
+		for _, a := range f.Annotations {
+			for _, key := range instances(a.Key) {
+				if labelKey.MatchString(key) {
+					g.focus.add(mention{"metadata", "annotations", key})
 				}
 			}
 		}
@@ -95,40 +104,57 @@ func (g *generator) block(b *policy.MatchBlock) {
 	}
 }
 
-// conditionSubjects adds the users and groups that conditions compare those of the request with:
+// namespace adds the namespaces that a pattern may stand for.
+func (g *generator) namespace(pattern string) {
+	for _, s := range instances(pattern) {
+		if objectName.MatchString(s) {
+			g.namespaces = add(g.namespaces, s)
+		}
+	}
+}
+
+// conditionValues adds the users, groups and namespaces that conditions compare those of the
+// request with:
 //
 //	key: "{{ request.userInfo.groups }}"
 //	operator: AnyIn
 //	value: [platform-admins]
-func (g *generator) conditionSubjects(n *policy.Node) {
+func (g *generator) conditionValues(n *policy.Node) {
 	if n == nil {
 		return
 	}
 	if key := n.Get("key"); key != nil {
-		for _, kind := range []struct{ path, subject string }{{"userInfo.groups", "Group"}, {"userInfo.username", "User"}} {
-			if strings.Contains(key.Str, kind.path) {
-				g.subjects(kind.subject, n.Get("value"))
+		for _, of := range []struct {
+			path string
+			add  func(string)
+		}{
+			{"userInfo.groups", func(s string) { g.subject(policy.Subject{Kind: "Group", Name: s}) }},
+			{"userInfo.username", func(s string) { g.subject(policy.Subject{Kind: "User", Name: s}) }},
+			{"request.namespace", g.namespace},
+		} {
+			if strings.Contains(key.Str, of.path) {
+				eachText(n.Get("value"), of.add)
 			}
 		}
 	}
 	for _, f := range n.Fields {
-		g.conditionSubjects(f.Value)
+		g.conditionValues(f.Value)
 	}
 	for _, item := range n.Items {
-		g.conditionSubjects(item)
+		g.conditionValues(item)
 	}
 }
 
-// subjects adds the texts of a value as the names of users or groups.
-func (g *generator) subjects(kind string, value *policy.Node) {
+// eachText visits a text, or those of a list.
+func eachText(value *policy.Node, visit func(string)) {
 	switch {
 	case value == nil:
 	case value.Kind == policy.List:
 		for _, item := range value.Items {
-			g.subjects(kind, item)
+			eachText(item, visit)
 		}
 	case value.Str != "":
-		g.subject(policy.Subject{Kind: kind, Name: value.Str})
+		visit(value.Str)
 	}
 }
 
@@ -274,11 +300,9 @@ func (g *generator) place(c *choice, t requestTarget, r *Request) {
 	default:
 		return
 	}
-	r.NamespaceLabels = map[string]string{}
-	for range c.of(3) {
-		r.NamespaceLabels[one(c, g.hints.all.keys...)] = one(c, g.hints.all.labels...)
-	}
-	r.NamespaceLabels["kubernetes.io/metadata.name"] = r.Namespace
+	r.NamespaceLabels = g.namespaceLabels(c)
+	r.NamespaceLabels[namespaceName] = r.Namespace
+	r.NamespaceAnnotations = g.namespaceAnnotations(c)
 }
 
 // objects gives the request what its operation has.
@@ -352,7 +376,7 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 			out = m.object(&shape, g.focus, 0)
 		}
 		out["apiVersion"], out["kind"] = r.Kind.APIVersion(), r.Kind.Kind
-		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r)
+		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r, g.selected)
 		out, err := apiserver.Canonical(out, apischema.GroupVersionKind(r.Kind))
 		if err == nil && (loose || typ.Missing(out) == "") {
 			return out
@@ -363,7 +387,7 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 
 // metadata is what every stored object has, whatever its schema: labels and
 // annotations are texts and their keys are valid.
-func (m *maker) metadata(typ *schema.Type, f *focus, r *Request) map[string]any {
+func (m *maker) metadata(typ *schema.Type, f *focus, r *Request, selected []*policy.Selector) map[string]any {
 	loose := m.loose
 	m.loose = false
 	defer func() { m.loose = loose }()
@@ -375,5 +399,13 @@ func (m *maker) metadata(typ *schema.Type, f *focus, r *Request) map[string]any 
 	if r.Namespace != "" && (r.Resource != "namespaces" || r.Group != "") {
 		out["namespace"] = r.Namespace
 	}
+	labels, _ := out["labels"].(map[string]any)
+	m.meet(selected, func(key, value string) {
+		if labels == nil {
+			labels = map[string]any{}
+			out["labels"] = labels
+		}
+		labels[key] = value
+	}, func(key string) { delete(labels, key) })
 	return out
 }

@@ -99,7 +99,7 @@ func (j *Judges) Native() []*compile.Form { return j.native }
 // Judge asks both judges about a request. There is an opinion for each native rule.
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error) {
 	request := judge.Recorded(r.admission(), r.json())
-	request.NamespaceLabels = r.NamespaceLabels
+	request.Namespace = r.namespaceObject()
 	both := j.worlds[r.world%len(j.worlds)]
 	all, err := both.Judge(ctx, request)
 	if err == nil {

@@ -28,8 +28,9 @@ type Request struct {
 	OldObject       map[string]any
 	User            string
 	Groups          []string
-	NamespaceLabels map[string]string // nil outside of namespaces
-	DryRun          bool
+	// NamespaceLabels and NamespaceAnnotations are those of the namespace; nil outside of namespaces.
+	NamespaceLabels, NamespaceAnnotations map[string]string
+	DryRun                                bool
 
 	world int // which of the made up ConfigMaps there are
 }
@@ -93,10 +94,24 @@ func (r *Request) json() map[string]any {
 // MarshalJSON is the request in the form that kvap eval reads.
 func (r *Request) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"request": r.json()}
-	if r.NamespaceLabels != nil {
-		out["namespaceLabels"] = r.NamespaceLabels
+	if namespace := r.namespaceObject(); namespace != nil {
+		out["namespaceObject"] = namespace
 	}
 	return json.Marshal(out)
+}
+
+// namespaceObject is the namespace of the request as it is stored; nil outside of namespaces.
+func (r *Request) namespaceObject() map[string]any {
+	if r.NamespaceLabels == nil {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"phase": "Active"}}}
+	u.SetAPIVersion("v1")
+	u.SetKind("Namespace")
+	u.SetName(r.Namespace)
+	u.SetLabels(r.NamespaceLabels)
+	u.SetAnnotations(r.NamespaceAnnotations)
+	return u.Object
 }
 
 // String is the request in one line, for messages.
@@ -124,6 +139,9 @@ func (r *Request) Summary() string {
 			if key != namespaceName {
 				fmt.Fprintf(&b, ", labelled %s=%s,", key, r.NamespaceLabels[key])
 			}
+		}
+		for _, key := range sortedKeys(r.NamespaceAnnotations) {
+			fmt.Fprintf(&b, ", annotated %s=%s,", key, r.NamespaceAnnotations[key])
 		}
 	}
 	fmt.Fprintf(&b, " by %s", r.User)

@@ -90,6 +90,7 @@ func (sh *shrinker) request() {
 				r.NamespaceLabels = map[string]string{namespaceName: r.Namespace}
 			}
 		},
+		func(r *Request) { r.NamespaceAnnotations = nil },
 		func(r *Request) {
 			if r.Operation == "UPDATE" && r.Subresource == "" {
 				r.Operation, r.OldObject = "CREATE", nil

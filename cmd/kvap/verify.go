@@ -26,11 +26,12 @@ import (
 // verifyFlags are the flags of verify as the user gave them.
 type verifyFlags struct {
 	sourceFlags
-	budget string
-	seed   uint64
-	output string
-	save   string
-	param  []string
+	budget    string
+	seed      uint64
+	output    string
+	save      string
+	param     []string
+	allowThin bool
 	convert.Flags
 
 	viewFlags
@@ -53,7 +54,9 @@ many the rule applies to, and what came out. PREDICATES counts what the rule ask
 were seen both to hold and to fail; -v lists the others. Agreement is thin where a
 predicate was not seen both ways, or the rule never failed or never passed. That is
 so too where a rule asks only for what the API server's schema requires, or forbids
-what it refuses: no request that could be made tells the two apart.
+what it refuses: no request that could be made tells the two apart. A native rule that
+no request matched was not compared at all, and ends the run with exit code 1: give
+it a larger budget, or what it depends on (--crds, --param), or say --allow-thin.
 
 Rules without a native form have nothing to be held against. ConfigMaps that rules
 look up are made up unless --param gives them.
@@ -66,8 +69,8 @@ and not remainder/, which holds parts of policies under the names of the whole.
 The budget counts for each policy: a number of requests, or a time. The same seed
 tries the same requests in the same order.
 
-Exit codes: 0 no disagreement was found, 1 one was, 2 usage or no policy could be
-read, 3 a runtime error, 4 some of the input was left out.`,
+Exit codes: 0 no disagreement was found, 1 one was, or a rule was never matched, 2
+usage or no policy could be read, 3 a runtime error, 4 some of the input was left out.`,
 		Example: `  kvap verify policies/
   kvap verify policy.yaml --budget 30s --crds crds/
   kvap verify policies/ native/*.yaml
@@ -84,6 +87,7 @@ read, 3 a runtime error, 4 some of the input was left out.`,
 	addChoice(flags, &f.output, "output", "table", "table or json", "table", "json")
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
+	flags.BoolVar(&f.allowThin, "allow-thin", false, "a native rule that no request matched is no finding")
 	addChoices(flags, &f.Flags)
 	addMutations(flags, &f.Flags)
 	f.viewFlags.add(flags, "no progress, and of the diagnostics only errors", "what was not seen both ways, and notes")
@@ -128,13 +132,13 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 	if err := f.say(cmd, in.Found, in.Sources); err != nil {
 		return err
 	}
-	return verified(done.Totals, in)
+	return f.verified(done.Totals, in)
 }
 
 // verified is the exit code: what was found weighs more than what was left out.
-func verified(t report.VerificationTotals, in *convert.Input) error {
+func (f verifyFlags) verified(t report.VerificationTotals, in *convert.Input) error {
 	switch {
-	case t.Disagreeing > 0 || t.Refused > 0:
+	case t.Disagreeing > 0 || t.Refused > 0 || t.NeverMatched > 0 && !f.allowThin:
 		return exit.Findings(nil)
 	case t.Unsearchable > 0 && t.Unsearchable == len(in.Policies):
 		return &exit.Error{Code: exit.CodeRuntime}
