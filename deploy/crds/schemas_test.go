@@ -75,6 +75,9 @@ func TestEditorMarksMistakes(t *testing.T) {
 		"spec: {rules: [{name: 5}]}",
 		"spec: {background: maybe}",
 		"sepc: {}",
+		"spec: {rules: [{name: a, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {patern: {spec: {}}}}]}",
+		"spec: {rules: [{name: a, match: {any: [{resources: {kind: [Pod]}}]}, validate: {pattern: {spec: {}}}}]}",
+		"spec: {rules: [{name: a, match: {resources: {kinds: Pod}}, validate: {pattern: {spec: {}}}}]}",
 	} {
 		if _, err := marks([]byte("apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: a}\n" + wrong)); err == nil {
 			t.Errorf("nothing is marked in %s", wrong)
