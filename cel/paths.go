@@ -26,6 +26,45 @@ func (v Value) Paths(variable string, composed map[string]Value) (out [][]string
 	return f.found
 }
 
+// Reads are the places below a variable that v reads as if they were there, and those that
+// it asks for: by has(), by an optional selection, or by in. The elements of a list or map
+// that is gone through are asked for. composed are the expressions of variables.NAME: what
+// these read is not among what v reads, what they ask for is. So
+//
+//	has(object.spec.a.b) && object.spec.c == 1
+//
+// reads spec, spec.a and spec.c, and asks for spec.a.b.
+func (v Value) Reads(variable string, composed map[string]Value) (read, asked [][]string) {
+	f := &pathFinder{bound: map[string][]string{variable: {}}, composed: composed, reads: &readings{}}
+	f.at(v.n)
+	return f.reads.read, f.reads.asked
+}
+
+// readings are places that are read as if they were there, and places that are asked for.
+type readings struct {
+	read, asked [][]string
+	composed    int // variables whose expressions are being gone through
+}
+
+// note notes how n comes to a place.
+func (r *readings) note(n *node, path []string) {
+	switch {
+	case r == nil || path == nil:
+	case n.isReadOptionally() || n.op == opHas || n.op == opMacro || n.op == opBinary || path[len(path)-1] == EachElement:
+		r.asked = append(r.asked, path)
+	case r.composed == 0:
+		r.read = append(r.read, path)
+	}
+}
+
+// isReadOptionally tells that n, or what it is a part of, is an optional selection.
+func (n *node) isReadOptionally() bool {
+	for n.op == opSelect || n.op == opIndex {
+		n = n.args[0]
+	}
+	return n.op == opOpt || n.op == opOptIdx
+}
+
 // Decides are the places whose values decide what v is: of the expression above,
 // spec.containers.# and spec.containers.[].image. Of a list whose elements are gone through
 // it is the Order, and of the elements what is used of these. bound are the places of
@@ -54,6 +93,7 @@ type pathFinder struct {
 	composed map[string]Value    // those that are not being read
 	// decides tells to find the places whose whole value is used, and not all on the way.
 	decides bool
+	reads   *readings // nil where nobody asks
 }
 
 func (f *pathFinder) note(path []string) {
@@ -92,6 +132,7 @@ func (f *pathFinder) at(n *node) []string {
 			return f.variable(n.name)
 		}
 		path := f.step(f.at(n.args[0]), n.name)
+		f.reads.note(n, path)
 		if n.op == opHas && f.decides {
 			f.note(path)
 			return nil
@@ -100,10 +141,23 @@ func (f *pathFinder) at(n *node) []string {
 	case opIndex, opOptIdx:
 		path := f.at(n.args[0])
 		if key := n.args[1]; key.op == opString {
-			return f.step(path, key.lit.(string))
+			path = f.step(path, key.lit.(string))
+			f.reads.note(n, path)
+			return path
 		}
 		f.use(n.args[1])
 		return f.each(path)
+	case opBinary:
+		if n.operator() == In && f.reads != nil {
+			path := f.at(n.args[1])
+			if key := n.args[0]; key.op == opString {
+				f.reads.note(n, f.step(path, key.lit.(string)))
+			} else {
+				f.use(key)
+				f.reads.note(n, f.each(path))
+			}
+			return nil
+		}
 	case opMacro:
 		return f.macro(n)
 	case opBinary:
@@ -122,6 +176,9 @@ func (f *pathFinder) at(n *node) []string {
 			path := f.at(n.args[0])
 			for _, a := range n.args[1:] {
 				f.use(a)
+				if f.reads != nil && len(a.args) > 0 { // it may have what is read of it
+					path = nil
+				}
 			}
 			return path
 		}
@@ -149,6 +206,10 @@ func (f *pathFinder) variable(name string) []string {
 	all := f.composed
 	f.composed = maps.Clone(all)
 	delete(f.composed, name) // one that reads itself would have no end
+	if f.reads != nil {
+		f.reads.composed++
+		defer func() { f.reads.composed-- }()
+	}
 	path := f.at(v.n)
 	f.composed = all
 	return path
@@ -160,6 +221,7 @@ func (f *pathFinder) macro(n *node) []string {
 	element := path
 	if m := n.macro(); m != MacroOptMap && m != MacroOptFlatMap {
 		element = f.each(path)
+		f.reads.note(n, element)
 	} else if f.decides {
 		f.note(path)
 	}

@@ -39,3 +39,32 @@ func TestPaths(t *testing.T) {
 		t.Errorf("constants (-want +got):\n%s", d)
 	}
 }
+
+// TestReads: what is read as if it were there, and what is asked for.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	composed := map[string]Value{"v": parse(t, "object.spec.w > 1 && has(object.spec.u)")}
+	for text, want := range map[string][2]string{
+		"has(object.a.b) && object.c == 1":         {"a c", "a.b"},
+		"object.?a.b.orValue(1) > object.c":        {"c", "a a.b"},
+		"object.a[?'b'].orValue('') == ''":         {"a", "a.b"},
+		"'b' in object.a && object.a['b'] == ''":   {"a a a.b", "a.b"},
+		"object.a.all(x, x.b == 1)":                {"a a.[].b", "a.[]"},
+		"object.?a.orValue({}).b == 1":             {"a.b", "a"},
+		"object.?a.orValue({'b': 1}).b == 1":       {"", "a"},
+		"variables.v || object.c":                  {"c", "spec.u"},
+		"params.a.b == 1":                          {"", ""},
+		"object.a.filter(x, has(x.b)).all(x, x.b)": {"a a.[].b", "a.[] a.[].b a.[]"},
+	} {
+		read, asked := parse(t, text).Reads("object", composed)
+		for i, got := range [][][]string{read, asked} {
+			var names []string
+			for _, path := range got {
+				names = append(names, strings.Join(path, "."))
+			}
+			if strings.Join(names, " ") != want[i] {
+				t.Errorf("%s: %s %v, want %s", text, []string{"reads", "asks for"}[i], names, want[i])
+			}
+		}
+	}
+}

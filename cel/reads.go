@@ -95,6 +95,17 @@ func (v Value) Asks() bool {
 	})
 }
 
+// Conjuncts are the terms that must all be true for b to be true.
+func (b Bool) Conjuncts() (out []Value) {
+	if b.n.op != opAnd {
+		return []Value{b.Value}
+	}
+	for _, a := range b.n.args {
+		out = append(out, Value{a})
+	}
+	return out
+}
+
 // Unread is what is left of needs where whoever evaluates b gets an error unless they hold:
 //
 //	needs: has(object.spec.a) && has(object.spec.b)
