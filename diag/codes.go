@@ -331,6 +331,16 @@ const (
 	//
 	//	$ kvap convert policy.yaml exception.yaml --report -
 	Excepted Code = 124
+	// BadIgnore occurs when an annotation or a comment kvap.dev/ignore accepts findings and does
+	// not say which, or not why. It accepts nothing.
+	//
+	// Write the codes and the reason, as in kvap.dev/ignore: "KV413: another team writes the
+	// binding". Several stand on lines of their own.
+	//
+	// Example:
+	//
+	//	$ kvap check policy.yaml
+	BadIgnore Code = 125
 )
 
 // 2xx: no native form; the webhook judges the rule.
@@ -1443,6 +1453,27 @@ const (
 	//	  validations:
 	//	    - expression: has(object.spec.nodeName)
 	APIGone Code = 424
+	// UnguardedField occurs when a policy that was written by hand reads a field that objects need
+	// not have, and nothing asks for it. The expression itself, a match condition or a variable
+	// may ask. Without the field the expression is an error.
+	// With failurePolicy Fail the request is denied, with Ignore it passes unchecked.
+	//
+	// Ask for the field with has(), or read it as optional with orValue(). A match condition
+	// that asks for it keeps other objects from the policy.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  failurePolicy: Ignore
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
+	//	  validations:
+	//	    - expression: object.spec.hostNetwork == false
+	UnguardedField Code = 425
 )
 
 // 5xx: checks of who must have signed images.

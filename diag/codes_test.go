@@ -106,12 +106,12 @@ Example:
 }
 
 func TestParseCode(t *testing.T) {
-	for _, text := range []string{"KV106", "kv106", "106", " KV106\n"} {
+	for _, text := range []string{"KV106", "kv106", "106", " KV106\n", "UnknownKey", "unknownkey"} {
 		if c, ok := diag.ParseCode(text); !ok || c != diag.UnknownKey {
 			t.Errorf("%q is %v", text, c)
 		}
 	}
-	for _, text := range []string{"", "KV", "KV999", "KV1060", "KV-106", "UnknownKey"} {
+	for _, text := range []string{"", "KV", "KV999", "KV1060", "KV-106", "UnknownKe"} {
 		if c, ok := diag.ParseCode(text); ok {
 			t.Errorf("%q is %v", text, c)
 		}

@@ -72,6 +72,16 @@ func (c Code) String() string { return fmt.Sprintf("KV%03d", int(c)) }
 // MarshalText makes a Code its text in JSON.
 func (c Code) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
+// UnmarshalText reads a code as users write it.
+func (c *Code) UnmarshalText(text []byte) error {
+	code, ok := ParseCode(string(text))
+	if !ok {
+		return fmt.Errorf("there is no code %q", text)
+	}
+	*c = code
+	return nil
+}
+
 // A Diagnostic is one thing to tell the user: a place, a code that never
 // changes, and a message that names the next step where there is one.
 type Diagnostic struct {

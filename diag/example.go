@@ -32,11 +32,12 @@ func Explain(c Code) (string, bool) {
 	return b.String(), true
 }
 
-// ParseCode reads a code as users write it: KV106, kv106 or 106.
+// ParseCode reads a code as users write it: KV106, kv106, 106 or UnknownKey.
 func ParseCode(text string) (Code, bool) {
-	digits := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(text)), "KV")
+	text = strings.TrimSpace(text)
+	digits := strings.TrimPrefix(strings.ToUpper(text), "KV")
 	for _, c := range Codes() {
-		if fmt.Sprintf("%03d", int(c)) == digits {
+		if name, _ := Title(c); fmt.Sprintf("%03d", int(c)) == digits || strings.EqualFold(name, text) {
 			return c, true
 		}
 	}

@@ -29,6 +29,7 @@ func Codes() []Code {
 		OtherEngine,
 		IncompleteObject,
 		Excepted,
+		BadIgnore,
 		NoExpression,
 		NoFunction,
 		NoOperator,
@@ -101,6 +102,7 @@ func Codes() []Code {
 		MessageExpressionFails,
 		Unreachable,
 		APIGone,
+		UnguardedField,
 		UnreadableSigner,
 		SignerEnds,
 		UnpinnedRoot,
@@ -388,6 +390,14 @@ func describe(c Code) (name, text, example string) {
 				"Keep it in the cluster where kvap's webhook or controller runs: there it counts in the\n" +
 				"namespaces of --exception-namespaces.",
 			"$ kvap convert policy.yaml exception.yaml --report -"
+	case BadIgnore:
+		return "BadIgnore",
+			"Occurs when an annotation or a comment kvap.dev/ignore accepts findings and does\n" +
+				"not say which, or not why. It accepts nothing.\n" +
+				"\n" +
+				"Write the codes and the reason, as in kvap.dev/ignore: \"KV413: another team writes the\n" +
+				"binding\". Several stand on lines of their own.",
+			"$ kvap check policy.yaml"
 	case NoExpression:
 		return "NoExpression",
 			"Occurs when a construct has no expression in the CEL of the\n" +
@@ -1404,6 +1414,25 @@ func describe(c Code) (name, text, example string) {
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
 				"    - expression: has(object.spec.nodeName)"
+	case UnguardedField:
+		return "UnguardedField",
+			"Occurs when a policy that was written by hand reads a field that objects need\n" +
+				"not have, and nothing asks for it. The expression itself, a match condition or a variable\n" +
+				"may ask. Without the field the expression is an error.\n" +
+				"With failurePolicy Fail the request is denied, with Ignore it passes unchecked.\n" +
+				"\n" +
+				"Ask for the field with has(), or read it as optional with orValue(). A match condition\n" +
+				"that asks for it keeps other objects from the policy.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  failurePolicy: Ignore\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.spec.hostNetwork == false"
 	case UnreadableSigner:
 		return "UnreadableSigner",
 			"Occurs when a public key, a certificate or a trusted root in a policy that\n" +
