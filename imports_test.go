@@ -65,7 +65,7 @@ translate/internal/pack: translate/internal/native cel diag policy schema vap
 translate/internal/rule: translate/internal/api translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/podsec translate/internal/celrule translate/internal/pack cel diag jmespath policy schema vap
 translate/internal/mutate: translate/internal/api translate/internal/anchor translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/celrule translate/internal/pack translate/internal/rule cel diag jmespath mutating policy schema vap
 compile: internal/budget internal/cores translate vap vap/apiserver mutating policy cel diag
-check: internal/budget internal/cores vap vap/apiserver policy schema cel diag
+check: internal/budget internal/cores mutating vap vap/apiserver policy schema cel diag
 interp: internal/budget interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: internal/budget interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:
@@ -134,6 +134,7 @@ internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
+internal/acceptance: diag internal/input policy
 internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy report schema vap
 internal/dev: api/v1alpha1 cleanup controller deploy/crds diag internal/controlplane internal/exit internal/incluster internal/input internal/kyverno internal/manifest internal/standin policy report vap webhook webhook/certs webhook/endpoint webhook/registration webhook/world
 internal/manual:

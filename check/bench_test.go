@@ -45,7 +45,7 @@ func corpus(t testing.TB, release cel.Release) []*check.Object {
 	done := compile.Policies(in, compile.Options{Translate: translate.Options{
 		Release: release, Schemas: schemas(t, release)[release], Pack: translate.PackPolicy, Params: translate.ParamsConfigMap, Existing: translate.AllowExisting,
 	}})
-	return check.Made(done.Objects, release)
+	return check.Made(done.Objects, done.Mutating, release)
 }
 
 // BenchmarkCorpus checks all policies of the corpus for one release. It must stay

@@ -16,6 +16,9 @@ type Options struct {
 	// Sizes are how large texts, lists and maps are assumed to be; nil and 0 mean what
 	// is common.
 	Sizes cel.Sizes
+	// Params are objects that bindings may name; where there are none, cost is measured with
+	// params that are made up.
+	Params []map[string]any
 	// Parts are what is looked at; none means all.
 	Parts []Part
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap/apiserver"
@@ -31,6 +33,7 @@ type costing struct {
 	parsed    map[string]cel.Value // by field
 	shape     map[string]int       // sizes of variables
 	estimates map[string]int64     // by field
+	params    []map[string]any     // those that bindings may give; none where they are not known
 }
 
 // SizeOf is what is assumed at a path: what the user says of it or of its last field,
@@ -63,7 +66,7 @@ func ofRoles(field string) int {
 
 // cost says what the expressions of a policy cost.
 func (c *checking) cost(r *Result, s *anyPolicy) {
-	k := &costing{sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{}}
+	k := &costing{sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{}, params: c.paramsOf(s)}
 	for _, e := range s.expressions {
 		v, ok := s.tree(e)
 		if !ok {
@@ -303,21 +306,49 @@ func (k *costing) evaluate(s *anyPolicy, root *readField, t *schema.Type, w *wor
 	object := w.value(root.within("object"), t, "object")
 	vars["object"] = object
 	vars["oldObject"] = object
-	vars["params"] = w.value(root.within("params"), nil, "params")
 	vars["request"] = w.request()
 	vars["namespaceObject"] = map[string]any{"metadata": map[string]any{"name": "default", "labels": map[string]any{}, "annotations": map[string]any{}}}
-	variables := map[string]any{}
-	vars["variables"] = variables
-	for _, e := range s.expressions {
-		if _, ok := k.parsed[e.field]; !ok || e.role != variable && !open(e) {
-			continue
-		}
-		reading := k.meter.Measure(e.text, vars)
-		most[e.field] = max(most[e.field], reading.Cost)
-		if e.role == variable {
-			variables[e.name] = reading.Value
+	params := []any{w.value(root.within("params"), nil, "params")}
+	if len(k.params) > 0 {
+		params = nil
+		for _, p := range k.params {
+			params = append(params, p)
 		}
 	}
+	for _, vars["params"] = range params {
+		variables := map[string]any{}
+		vars["variables"] = variables
+		for _, e := range s.expressions {
+			if _, ok := k.parsed[e.field]; !ok || e.role != variable && !open(e) {
+				continue
+			}
+			reading := k.meter.Measure(e.text, vars)
+			most[e.field] = max(most[e.field], reading.Cost)
+			if e.role == variable {
+				variables[e.name] = reading.Value
+			}
+		}
+	}
+}
+
+// paramsOf are the given params that a policy may be asked with: of its kind, and named by a
+// binding of it.
+func (c *checking) paramsOf(s *anyPolicy) (out []map[string]any) {
+	if s.paramKind == nil {
+		return nil
+	}
+	for _, p := range c.options.Params {
+		o := unstructured.Unstructured{Object: p}
+		if o.GetAPIVersion() != s.paramKind.APIVersion || o.GetKind() != s.paramKind.Kind {
+			continue
+		}
+		if slices.ContainsFunc(c.bindings(s), func(b bound) bool {
+			return b.param != nil && (b.param.Name == "" || b.param.Name == o.GetName()) && (b.param.Namespace == "" || b.param.Namespace == o.GetNamespace())
+		}) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // reportCosts warns above a third of a limit, for objects may be larger than any that

@@ -220,3 +220,12 @@ func thousands(n int64) string {
 	}
 	return text
 }
+
+func unguarded(root string, path, kinds []string, fails bool) diag.Diagnostic {
+	what := "the request is denied, whatever the field would say"
+	if !fails {
+		what = "failurePolicy Ignore lets the request pass unchecked"
+	}
+	return diag.Warnf(diag.Pos{}, diag.UnguardedField, "%s need not have %s, and nothing asks for it before it is read; without it the expression is an error, and %s; ask with has(), or read it with orValue()",
+		firstWords(kinds), root+"."+strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]"), what)
+}

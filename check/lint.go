@@ -75,4 +75,5 @@ func (c *checking) lint(r *Result, s *anyPolicy) {
 	lintAuthorizer(r, s)
 	lintMessages(r, s, set)
 	lintUnreachable(r, s)
+	lintUnguarded(r, s, set)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 )
@@ -135,18 +136,23 @@ func (o *Object) fillDefaults() {
 }
 
 // Made are the objects of a compilation for a release.
-func Made(objects []vap.Objects, release cel.Release) []*Object {
+func Made(validating []vap.Objects, mutations []mutating.Objects, release cel.Release) []*Object {
 	var out []*Object
-	for _, made := range objects {
-		pos, _ := made.MadeFrom("")
-		base := Object{Releases: []cel.Release{release}, Pos: pos, apiVersion: group + "/v1", source: madeSource{made}}
-		p := base
-		p.Policy = made.Policy
-		out = append(out, &p)
-		for _, b := range made.Bindings {
-			binding := base
-			binding.Binding = b
-			out = append(out, &binding)
+	made := func(version string, source madeSource) *Object {
+		o := &Object{Releases: []cel.Release{release}, Pos: source.at("", 0, 0), apiVersion: version, source: source}
+		out = append(out, o)
+		return o
+	}
+	for _, m := range validating {
+		made(group+"/v1", madeSource{m}).Policy = m.Policy
+		for _, b := range m.Bindings {
+			made(group+"/v1", madeSource{m}).Binding = b
+		}
+	}
+	for _, m := range mutations {
+		made(m.Policy.APIVersion, madeSource{m}).Mutating = m.Policy
+		for _, b := range m.Bindings {
+			made(b.APIVersion, madeSource{m}).MutatingBinding = b
 		}
 	}
 	return out
@@ -157,7 +163,7 @@ func Merge(objects []*Object) []*Object {
 	var out []*Object
 	same := map[string]*Object{}
 	for _, o := range objects {
-		text, err := json.Marshal([]any{o.Kind(), o.Policy, o.Binding})
+		text, err := json.Marshal([]any{o.Kind(), o.Policy, o.Binding, o.Mutating, o.MutatingBinding})
 		if err != nil || len(o.Releases) == 0 {
 			out = append(out, o)
 			continue

@@ -12,7 +12,11 @@ import (
 )
 
 // madeSource is that of what was just made of a policy.
-type madeSource struct{ objects vap.Objects }
+type madeSource struct {
+	objects interface {
+		MadeFrom(field string) (diag.Pos, []int)
+	}
+}
 
 func (s madeSource) at(field string, _, _ int) diag.Pos {
 	pos, _ := s.objects.MadeFrom(field)

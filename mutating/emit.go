@@ -1,6 +1,7 @@
 package mutating
 
 import (
+	"fmt"
 	"strconv"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -26,6 +27,19 @@ func (o Objects) All() []any {
 		out = append(out, b)
 	}
 	return out
+}
+
+// MadeFrom is what a field of the policy or of a binding was made from, as of vap.Objects.
+func (o Objects) MadeFrom(field string) (diag.Pos, []int) {
+	var i int
+	if n, _ := fmt.Sscanf(field, "spec.mutations[%d]", &i); n == 1 && i < len(o.Draft.Mutations) {
+		m := o.Draft.Mutations[i]
+		return m.Pos, append([]int{m.Member}, m.Also...)
+	}
+	frame := &admissionregistrationv1.ValidatingAdmissionPolicy{Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+		Variables: o.Policy.Spec.Variables, MatchConditions: o.Policy.Spec.MatchConditions,
+	}}
+	return vap.Objects{Draft: &o.Draft.Draft, Policy: frame}.MadeFrom(field)
 }
 
 // Emit turns the trees of d into text and d into objects for a release, with every field

@@ -1,9 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -11,7 +14,13 @@ import (
 // A Check is what a run of check found.
 type Check struct {
 	Objects []CheckedObject `json:"objects"`
-	Totals  CheckTotals     `json:"totals"`
+	// Diagnostics are what is found in the input, and not in one of the objects: what cannot
+	// be read, and what converting it says.
+	Diagnostics []Finding   `json:"diagnostics"`
+	Totals      CheckTotals `json:"totals"`
+
+	found    []foundIn // all findings, the gravest first: what every format has
+	releases []string  // of Kubernetes that were asked for, the oldest first
 }
 
 // A CheckedObject is an admission policy or a binding.
@@ -48,13 +57,17 @@ type Finding struct {
 	Code     diag.Code     `json:"code"`
 	Severity diag.Severity `json:"severity"`
 	Release  string        `json:"release"`
-	Field    string        `json:"field"`
-	File     string        `json:"file"`
-	Line     int           `json:"line"`
-	Column   int           `json:"column"`
-	Message  string        `json:"message"`
+	// Releases are all of which it is true.
+	Releases []string `json:"releases"`
+	Field    string   `json:"field"`
+	File     string   `json:"file"`
+	Line     int      `json:"line"`
+	Column   int      `json:"column"`
+	Message  string   `json:"message"`
 	// Known tells of a false alarm of the cluster's type checker.
 	Known bool `json:"known"`
+	// Accepted is why somebody accepts the finding, which then does not count; "" for others.
+	Accepted string `json:"accepted"`
 	// Expression is the expression that the finding is in; the line and column are
 	// those in its text, 0 where all of it is meant.
 	Expression       string `json:"expression"`
@@ -62,38 +75,129 @@ type Finding struct {
 	ExpressionColumn int    `json:"expressionColumn"`
 }
 
-// CheckTotals are the sums over all objects.
+// CheckTotals are the sums over all objects and the input.
 type CheckTotals struct {
 	Objects  int `json:"objects"`
 	Errors   int `json:"errors"`
 	Warnings int `json:"warnings"`
 	Notes    int `json:"notes"`
+	Accepted int `json:"accepted"` // findings, which the others do not count
 }
 
-// NewCheck counts the findings of objects.
-func NewCheck(objects []CheckedObject) Check {
-	c := Check{Objects: []CheckedObject{}}
-	for _, o := range objects {
-		o.Releases, o.TypeChecking = orEmpty(o.Releases), orEmpty(o.TypeChecking)
-		o.Cost, o.Findings = orEmpty(o.Cost), orEmpty(o.Findings)
+// A foundIn is a finding, and the object that it is of; nil of the input.
+type foundIn struct {
+	Finding
+	object *CheckedObject
+}
+
+// A sameFinding is what findings have in common that are told once: for several releases a
+// policy may have become several objects.
+type sameFinding struct {
+	kind, name string
+	code       diag.Code
+	severity   diag.Severity
+	pos        diag.Pos
+	message    string
+	known      bool
+}
+
+// NewCheck joins what is the same for several releases, and counts the findings of objects
+// and of the input. accept says why somebody accepts a finding of an object at a place, "" where
+// nobody does.
+func NewCheck(objects []CheckedObject, input []Finding, releases []string, accept func(Finding, diag.Pos) string) Check {
+	c := Check{Objects: []CheckedObject{}, Diagnostics: []Finding{}, releases: releases}
+	first := map[sameFinding]*Finding{}
+	join := func(o CheckedObject, of []Finding) []*Finding {
+		var own []*Finding
+		for _, f := range of {
+			f.Releases = []string{f.Release}
+			if f.Release == "" {
+				f.Releases = slices.Clone(o.Releases)
+			}
+			if len(o.Releases) == 0 { // as a policy that is not read
+				f.Releases = slices.Clone(releases)
+			}
+			same := sameFinding{o.Kind, o.Name, f.Code, f.Severity, f.Pos(), f.Message, f.Known}
+			earlier := first[same]
+			if earlier == nil {
+				first[same] = &f
+				own = append(own, &f)
+				continue
+			}
+			for _, r := range f.Releases {
+				if !slices.Contains(earlier.Releases, r) {
+					earlier.Releases = append(earlier.Releases, r)
+				}
+			}
+		}
+		return own
+	}
+	joined := make([][]*Finding, len(objects))
+	for i, o := range objects {
+		joined[i] = join(o, o.Findings)
+	}
+	ofInput := join(CheckedObject{Releases: releases}, input)
+	take := func(list []*Finding, o *CheckedObject) []Finding {
+		out := []Finding{}
+		for _, f := range list {
+			f.Releases = orEmpty(f.Releases)
+			at := diag.Pos{}
+			if o != nil {
+				at = diag.Pos{File: o.File, Line: o.Line}
+			}
+			f.Accepted = accept(*f, at)
+			out = append(out, *f)
+			c.Totals.count(*f)
+			c.found = append(c.found, foundIn{*f, o})
+		}
+		return out
+	}
+	for i, o := range objects {
+		o.Releases, o.TypeChecking, o.Cost = orEmpty(o.Releases), orEmpty(o.TypeChecking), orEmpty(o.Cost)
+		o.Findings = take(joined[i], &objects[i])
 		c.Objects = append(c.Objects, o)
 		c.Totals.Objects++
-		for _, f := range o.Findings {
-			c.Totals.count(f.Severity)
-		}
 	}
+	c.Diagnostics = take(ofInput, nil)
+	slices.SortStableFunc(c.found, func(a, b foundIn) int {
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), a.Pos().Compare(b.Pos()), cmp.Compare(a.Code, b.Code))
+	})
 	return c
 }
 
-func (t *CheckTotals) count(s diag.Severity) {
-	switch s {
-	case diag.Error:
+func (t *CheckTotals) count(f Finding) {
+	switch {
+	case f.Accepted != "":
+		t.Accepted++
+	case f.Severity == diag.Error:
 		t.Errors++
-	case diag.Warning:
+	case f.Severity == diag.Warning:
 		t.Warnings++
 	default:
 		t.Notes++
 	}
+}
+
+// LeavesOut tells that some of the input could not be read, or not be converted, and that
+// nobody accepts it.
+func (c Check) LeavesOut() bool {
+	return slices.ContainsFunc(c.Diagnostics, func(f Finding) bool { return f.Severity == diag.Error && f.Accepted == "" })
+}
+
+// in says for which releases a finding is; "" where that is all that were asked for.
+func (c Check) in(f Finding) string {
+	if len(f.Releases) >= len(c.releases) {
+		return ""
+	}
+	return strings.Join(f.Releases, ", ")
+}
+
+// of is what a finding is in, in words; "" of the input.
+func (f foundIn) of() string {
+	if f.object == nil {
+		return ""
+	}
+	return strings.TrimSpace(f.object.Name + " " + f.Field)
 }
 
 // AtLeast is how many findings weigh as much as a severity.
@@ -109,8 +213,12 @@ func (t CheckTotals) AtLeast(s diag.Severity) int {
 
 // String is the totals in a sentence.
 func (t CheckTotals) String() string {
-	return fmt.Sprintf("%s: %s, %s, %s", Count(t.Objects, "object", "objects"),
+	s := fmt.Sprintf("%s: %s, %s, %s", Count(t.Objects, "object", "objects"),
 		Count(t.Errors, "error", "errors"), Count(t.Warnings, "warning", "warnings"), Count(t.Notes, "note", "notes"))
+	if t.Accepted > 0 {
+		s += fmt.Sprintf(", %d accepted", t.Accepted)
+	}
+	return s
 }
 
 func orEmpty[T any](list []T) []T {

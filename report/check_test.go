@@ -17,15 +17,18 @@ import (
 const hostile = "<script>alert('x')</script>|`*_\n::error::%0A\x01\"&"
 
 // found is a check with names and texts that no renderer may take for its own markup.
-func found() report.Check {
-	return report.NewCheck([]report.CheckedObject{
+func found() report.Check { return foundAt(0) }
+
+// foundAt is the check with its findings some lines below.
+func foundAt(line int) report.Check {
+	return checkOf([]report.CheckedObject{
 		{
 			Kind: "ValidatingAdmissionPolicy", Name: hostile, File: "a b/" + hostile + ".yaml", Line: 3, Releases: []string{"1.30", "1.36"}, Generated: true,
 			TypeChecking: []report.PredictedWarning{{FieldRef: "spec.validations[0].expression", Warning: hostile}},
 			Cost:         []report.ExpressionCost{{Field: "spec.validations[0].expression", Estimate: 2_000_000, Measured: 1_500_000, Limit: 1_000_000, Safe: "up to 3 " + hostile}},
 			Findings: []report.Finding{
-				{Code: diag.UndefinedField, Severity: diag.Error, Release: "1.30", Field: "spec.validations[0].expression", File: "a b/" + hostile + ".yaml", Line: 4, Column: 7, Message: hostile, Expression: hostile, ExpressionLine: 1, ExpressionColumn: 2},
-				{Code: diag.UndefinedField, Severity: diag.Error, Release: "1.36", Field: "spec.validations[0].expression", File: "a b/" + hostile + ".yaml", Line: 4, Column: 7, Message: hostile, Expression: hostile, ExpressionLine: 1, ExpressionColumn: 2},
+				{Code: diag.UndefinedField, Severity: diag.Error, Release: "1.30", Field: "spec.validations[0].expression", File: "a b/" + hostile + ".yaml", Line: 4 + line, Column: 7, Message: hostile, Expression: hostile, ExpressionLine: 1, ExpressionColumn: 2},
+				{Code: diag.UndefinedField, Severity: diag.Error, Release: "1.36", Field: "spec.validations[0].expression", File: "a b/" + hostile + ".yaml", Line: 4 + line, Column: 7, Message: hostile, Expression: hostile, ExpressionLine: 1, ExpressionColumn: 2},
 				{Code: diag.CostNearLimit, Severity: diag.Warning, File: "b.yaml", Message: hostile},
 				{Code: diag.StatusFalseAlarm, Severity: diag.Note, Release: "1.36", Message: hostile, Known: true},
 			},
@@ -34,12 +37,17 @@ func found() report.Check {
 	})
 }
 
+// checkOf is a check for two releases, of which nothing is accepted.
+func checkOf(objects []report.CheckedObject) report.Check {
+	return report.NewCheck(objects, nil, []string{"1.30", "1.36"}, func(report.Finding, diag.Pos) string { return "" })
+}
+
 func TestCheckTotals(t *testing.T) {
 	c := found()
-	if got, want := c.Totals, (report.CheckTotals{Objects: 2, Errors: 2, Warnings: 1, Notes: 1}); got != want {
+	if got, want := c.Totals, (report.CheckTotals{Objects: 2, Errors: 1, Warnings: 1, Notes: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	if e, w, n := c.Totals.AtLeast(diag.Error), c.Totals.AtLeast(diag.Warning), c.Totals.AtLeast(diag.Note); e != 2 || w != 3 || n != 4 {
+	if e, w, n := c.Totals.AtLeast(diag.Error), c.Totals.AtLeast(diag.Warning), c.Totals.AtLeast(diag.Note); e != 1 || w != 2 || n != 3 {
 		t.Errorf("at least: %d %d %d", e, w, n)
 	}
 }
@@ -78,7 +86,7 @@ func TestCheckJSONKeys(t *testing.T) {
 // What SARIF 2.1.0 requires of a log, and code scanning of its results.
 func TestSARIF(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteSARIF(&b, found().Alerts()); err != nil {
+	if err := report.WriteSARIF(&b, found().Alerts(), report.By{}); err != nil {
 		t.Fatal(err)
 	}
 	var log struct {
@@ -149,12 +157,8 @@ func TestSARIF(t *testing.T) {
 // A fingerprint stays when lines move.
 func TestFingerprint(t *testing.T) {
 	prints := func(line int) string {
-		c := found()
-		for i := range c.Objects[0].Findings {
-			c.Objects[0].Findings[i].Line += line
-		}
 		var b bytes.Buffer
-		if err := report.WriteSARIF(&b, c.Alerts()); err != nil {
+		if err := report.WriteSARIF(&b, foundAt(line).Alerts(), report.By{}); err != nil {
 			t.Fatal(err)
 		}
 		all := regexp.MustCompile(`"kvap/v1": "\w+"`).FindAllString(b.String(), -1)
@@ -210,7 +214,7 @@ func TestMarkdownIsInert(t *testing.T) {
 	const evil = "![x](https://evil.example/p.png) [y][z] `c` \\](u) <img src=x>\n[z]: https://evil.example\n# head"
 	conversion := report.New([]report.Policy{{Name: evil, Kind: "ClusterPolicy", File: evil, Rules: []report.Rule{{Name: evil, Target: report.Webhook, Reason: evil}}}},
 		diag.List{diag.Warnf(diag.Pos{File: evil, Line: 1}, diag.CompilerFault, "%s", evil)})
-	check := report.NewCheck([]report.CheckedObject{{Kind: "K", Name: evil, Findings: []report.Finding{{Code: diag.UndefinedField, File: evil, Field: evil, Message: evil}}}})
+	check := checkOf([]report.CheckedObject{{Kind: "K", Name: evil, Findings: []report.Finding{{Code: diag.UndefinedField, File: evil, Field: evil, Message: evil}}}})
 	var b bytes.Buffer
 	if err := errors.Join(conversion.WriteMarkdown(&b), check.WriteMarkdown(&b)); err != nil {
 		t.Fatal(err)
@@ -244,7 +248,7 @@ func TestHTMLIsBounded(t *testing.T) {
 	for i := range 10_000 {
 		objects = append(objects, report.CheckedObject{Name: "p", Findings: []report.Finding{{Code: diag.UndefinedField, Severity: diag.Error, File: "p.yaml", Line: i, Message: "no field"}}})
 	}
-	check := report.NewCheck(objects)
+	check := checkOf(objects)
 	var b bytes.Buffer
 	if err := (report.Page{Title: "much", Check: &check}).WriteHTML(&b); err != nil {
 		t.Fatal(err)

@@ -9,20 +9,23 @@ import (
 	"github.com/kvap/kvap/diag"
 )
 
-// WriteJUnit writes the form that build servers read: a suite for each object, in which
-// a finding at least as grave as a severity is a failure, and any other one is skipped.
-// An object without findings passes.
+// WriteJUnit writes the form that build servers read: a suite for each object and one for
+// the input, in which a finding at least as grave as a severity is a failure, and any other
+// one is skipped. An object without findings passes.
 func (c Check) WriteJUnit(w io.Writer, least diag.Severity) error {
 	out := junitSuites{Name: "kvap check"}
 	for _, o := range c.Objects {
 		suite := junitSuite{Name: inXML(o.Kind + "/" + o.Name), File: inXML(o.File)}
-		for _, g := range o.grouped() {
-			suite.finding(g, least)
-		}
+		suite.findings(o.Findings, least)
 		if len(suite.Cases) == 0 {
 			suite.Tests++
 			suite.Cases = append(suite.Cases, junitCase{Class: suite.Name, Name: "no findings", File: inXML(o.File), Line: o.Line})
 		}
+		out.add(suite)
+	}
+	if len(c.Diagnostics) > 0 {
+		suite := junitSuite{Name: "input"}
+		suite.findings(c.Diagnostics, least)
 		out.add(suite)
 	}
 	return out.write(w)
@@ -59,19 +62,25 @@ func (s *junitSuite) rule(p Policy, r Rule, strict bool) {
 	s.Cases = append(s.Cases, one)
 }
 
-func (s *junitSuite) finding(g groupedFinding, least diag.Severity) {
-	one := junitCase{
-		Class: s.Name, Name: inXML(strings.TrimSpace(g.Code.String() + " " + g.Field)), File: inXML(g.File), Line: g.Line,
+func (s *junitSuite) findings(list []Finding, least diag.Severity) {
+	for _, f := range list {
+		one := junitCase{
+			Class: s.Name, Name: inXML(strings.TrimSpace(f.Code.String() + " " + f.Field)), File: inXML(f.File), Line: f.Line,
+		}
+		s.Tests++
+		switch {
+		case f.Accepted != "":
+			s.Skipped++
+			one.Skipped = &junitMessage{Message: inXML("accepted: " + f.Message + " (" + f.Accepted + ")")}
+		case f.Severity <= least:
+			s.Failures++
+			one.Failure = &junitMessage{inXML(f.Message), inXML(fmt.Sprintf("%s: %s\n%s", f.Pos(), f.Message, f.Expression))}
+		default:
+			s.Skipped++
+			one.Skipped = &junitMessage{Message: inXML(f.Severity.String() + ": " + f.Message)}
+		}
+		s.Cases = append(s.Cases, one)
 	}
-	s.Tests++
-	if g.Severity <= least {
-		s.Failures++
-		one.Failure = &junitMessage{inXML(g.Message), inXML(fmt.Sprintf("%s: %s\n%s", g.Pos(), g.Message, g.Expression))}
-	} else {
-		s.Skipped++
-		one.Skipped = &junitMessage{Message: inXML(g.Severity.String() + ": " + g.Message)}
-	}
-	s.Cases = append(s.Cases, one)
 }
 
 func (out *junitSuites) add(s junitSuite) {

@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/kvap/kvap/diag"
 )
 
-// WriteMarkdown writes a page for a pull request: the totals, the findings by object,
-// and what is dear. Notes are only counted.
+// WriteMarkdown writes a page for a pull request: the totals, the findings, the gravest
+// first, and what is dear. Accepted findings are only counted.
 func (c Check) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Check\n\n%s.\n", c.Totals)
@@ -19,27 +17,25 @@ func (c Check) WriteMarkdown(w io.Writer) error {
 			fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 		}
 	}
-	for _, o := range c.Objects {
-		o.markdown(&b)
-	}
+	c.markdownFindings(&b)
 	c.markdownCost(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (o CheckedObject) markdown(b *strings.Builder) {
-	head := fmt.Sprintf("\n## %s %s\n\n| | place | code | field | message |\n|---|---|---|---|---|\n", o.Kind, inline(o.Name))
-	for _, g := range o.grouped() {
-		if g.Severity == diag.Note {
+func (c Check) markdownFindings(b *strings.Builder) {
+	head := "\n## Findings\n\n| | place | code | of | message |\n|---|---|---|---|---|\n"
+	for _, f := range c.found {
+		if f.Accepted != "" {
 			continue
 		}
 		b.WriteString(head)
 		head = ""
-		message := g.Message
-		if len(g.releases) > 0 && len(o.Releases) > 1 {
-			message += " (" + strings.Join(g.releases, ", ") + ")"
+		message := f.Message
+		if in := c.in(f.Finding); in != "" {
+			message += " (" + in + ")"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", g.Severity, tableCell(g.Pos().String()), g.Code, tableCell(orDash(g.Field)), tableCell(message))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", f.Severity, tableCell(f.Pos().String()), f.Code, tableCell(orDash(f.of())), tableCell(message))
 	}
 }
 

@@ -20,16 +20,14 @@ type CheckText struct {
 }
 
 // WriteText writes each finding with its place, a table of the releases where there
-// are several, and the totals.
+// are several, and the totals. Accepted findings are shown with the notes.
 func (c Check) WriteText(w io.Writer, t CheckText) error {
-	for _, o := range c.Objects {
-		for _, g := range o.grouped() {
-			if g.Severity > t.Detail {
-				continue
-			}
-			if err := o.writeFinding(w, t.Text, g); err != nil {
-				return err
-			}
+	for _, f := range c.found {
+		if f.Severity > t.Detail || f.Accepted != "" && t.Detail < diag.Note {
+			continue
+		}
+		if err := c.writeFinding(w, t.Text, f); err != nil {
+			return err
 		}
 	}
 	if t.Cost {
@@ -44,46 +42,26 @@ func (c Check) WriteText(w io.Writer, t CheckText) error {
 	return err
 }
 
-// A groupedFinding is the same finding in several releases.
-type groupedFinding struct {
-	Finding
-	releases []string
-}
-
-func (o CheckedObject) grouped() []groupedFinding {
-	var out []groupedFinding
-	for _, f := range o.Findings {
-		release := f.Release
-		f.Release = ""
-		i := slices.IndexFunc(out, func(g groupedFinding) bool { return g.Finding == f })
-		if i < 0 {
-			i = len(out)
-			out = append(out, groupedFinding{Finding: f})
-		}
-		if release != "" {
-			out[i].releases = append(out[i].releases, release)
-		}
-	}
-	return out
-}
-
 // writeFinding writes a finding and, of a generated object, the expression that it is
 // in, which the source does not show.
-func (o CheckedObject) writeFinding(w io.Writer, text diag.Text, g groupedFinding) error {
-	d := diag.Diagnostic{Code: g.Code, Severity: g.Severity, Pos: g.Pos(), Message: g.Message}
+func (c Check) writeFinding(w io.Writer, text diag.Text, f foundIn) error {
+	d := diag.Diagnostic{Code: f.Code, Severity: f.Severity, Pos: f.Pos(), Message: f.Message}
 	if err := text.Write(w, diag.List{d}); err != nil {
 		return err
 	}
-	of := o.Name
-	if g.Field != "" {
-		of += " " + g.Field
+	of := f.of()
+	if in := c.in(f.Finding); in != "" {
+		of += " in " + in
 	}
-	if len(g.releases) > 0 && len(o.Releases) > 1 {
-		of += " in " + strings.Join(g.releases, ", ")
+	lines := []string{strings.TrimSpace(of)}
+	if lines[0] == "" {
+		lines = nil
 	}
-	lines := []string{of}
-	if o.Generated && g.Expression != "" {
-		lines = append(lines, excerptOf(g.Finding)...)
+	if f.object != nil && f.object.Generated && f.Expression != "" {
+		lines = append(lines, excerptOf(f.Finding)...)
+	}
+	if f.Accepted != "" {
+		lines = append(lines, "accepted: "+f.Accepted)
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintf(w, "      = %s\n", inLine(line)); err != nil {
@@ -118,16 +96,7 @@ func (c Check) writeCost(w io.Writer) error {
 // byRelease is a row of totals for each release.
 func (c Check) byRelease() [][]string {
 	rows := [][]string{{"RELEASE", "OBJECTS", "ERRORS", "WARNINGS", "NOTES", "CODES"}}
-	var releases []string
-	for _, o := range c.Objects {
-		for _, r := range o.Releases {
-			if !slices.Contains(releases, r) {
-				releases = append(releases, r)
-			}
-		}
-	}
-	slices.SortFunc(releases, byVersion)
-	for _, r := range releases {
+	for _, r := range c.releases {
 		rows = append(rows, c.releaseRow(r))
 	}
 	return rows
@@ -137,28 +106,19 @@ func (c Check) releaseRow(release string) []string {
 	var t CheckTotals
 	var found []diag.Code
 	for _, o := range c.Objects {
-		if !slices.Contains(o.Releases, release) {
+		if slices.Contains(o.Releases, release) {
+			t.Objects++
+		}
+	}
+	for _, f := range c.found {
+		if !slices.Contains(f.Releases, release) {
 			continue
 		}
-		t.Objects++
-		for _, f := range o.Findings {
-			if f.Release != "" && f.Release != release {
-				continue
-			}
-			t.count(f.Severity)
-			if !slices.Contains(found, f.Code) {
-				found = append(found, f.Code)
-			}
+		t.count(f.Finding)
+		if f.Accepted == "" && !slices.Contains(found, f.Code) {
+			found = append(found, f.Code)
 		}
 	}
 	slices.Sort(found)
 	return []string{release, strconv.Itoa(t.Objects), strconv.Itoa(t.Errors), strconv.Itoa(t.Warnings), strconv.Itoa(t.Notes), codeTexts(found)}
-}
-
-// byVersion orders 1.9 before 1.30.
-func byVersion(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return strings.Compare(a, b)
 }

@@ -9,9 +9,12 @@ import (
 )
 
 // WriteGitHub writes alerts as workflow commands, which GitHub shows at the lines of a
-// pull request.
+// pull request; of accepted ones it shows nothing.
 func WriteGitHub(w io.Writer, alerts []Alert) error {
 	for _, a := range alerts {
+		if a.Accepted != "" {
+			continue
+		}
 		command := map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Note: "notice"}[a.Severity]
 		properties := []string{}
 		if a.Pos.File != "" {

@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -9,6 +11,7 @@ import (
 // A Page is one HTML page of its own: it loads nothing. What is nil is left out.
 type Page struct {
 	Title      string
+	By         By
 	Conversion *Conversion
 	Check      *Check
 	Tests      *TestRun
@@ -43,6 +46,7 @@ type PairedExpression struct {
 // A view is what the page shows.
 type view struct {
 	Title    string
+	By       string
 	Rules    *share // by where they are
 	Found    *share // objects by the gravest that was found of them
 	Budget   *share // policies by what they cost
@@ -149,8 +153,14 @@ func groupOf(list []codeGroup, code diag.Code, class string) ([]codeGroup, *code
 
 func (p Page) view() view {
 	v := view{Title: p.Title}
+	if p.By != (By{}) {
+		v.By = "kvap " + p.By.Version + ", " + p.By.Date.UTC().Format(time.RFC3339) + ": " + p.By.Command
+	}
 	if p.Conversion != nil {
 		v.conversion(*p.Conversion, p.Pairs)
+		if p.Check == nil { // of which they are findings
+			v.diagnostics(*p.Conversion)
+		}
 	}
 	if p.Plan != nil {
 		v.plan(*p.Plan)
@@ -162,10 +172,8 @@ func (p Page) view() view {
 		v.tests(*p.Tests)
 	}
 	slices.SortStableFunc(v.Findings, func(a, b codeGroup) int {
-		if a.Class != b.Class && (a.Class == diag.Error.String() || b.Class == diag.Error.String()) {
-			return map[bool]int{true: -1, false: 1}[a.Class == diag.Error.String()]
-		}
-		return b.Count - a.Count
+		gravest := []string{diag.Error.String(), diag.Warning.String(), diag.Note.String()}
+		return cmp.Or(cmp.Compare(slices.Index(gravest, a.Class), slices.Index(gravest, b.Class)), b.Count-a.Count)
 	})
 	for i := range v.Findings {
 		v.Findings[i].Open = v.Findings[i].Class == diag.Error.String()

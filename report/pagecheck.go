@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -32,7 +31,6 @@ func (v *view) check(c Check) {
 	found, cost := map[string]int{}, map[string]int{}
 	for _, o := range c.Objects {
 		found[o.gravest()]++
-		v.findings(o)
 		var own []costBar
 		for _, k := range o.Cost {
 			own = append(own, costBarOf(o, k))
@@ -42,6 +40,7 @@ func (v *view) check(c Check) {
 		}
 		v.Costs = append(v.Costs, own...)
 	}
+	v.findings(c)
 	v.Found = sharesOf("objects have no findings", bar{Name: "clean", Class: "good", Count: found[""]},
 		bar{Name: "with warnings", Class: "fair", Count: found[diag.Warning.String()]}, bar{Name: "with errors", Class: "bad", Count: found[diag.Error.String()]})
 	v.Found.Note = c.Totals.String()
@@ -59,7 +58,9 @@ func (v *view) check(c Check) {
 func (o CheckedObject) gravest() string {
 	least := diag.Note
 	for _, f := range o.Findings {
-		least = min(least, f.Severity)
+		if f.Accepted == "" {
+			least = min(least, f.Severity)
+		}
 	}
 	if least == diag.Note {
 		return ""
@@ -67,22 +68,18 @@ func (o CheckedObject) gravest() string {
 	return least.String()
 }
 
-func (v *view) findings(o CheckedObject) {
-	for _, g := range o.grouped() {
-		if g.Severity == diag.Note {
-			v.Notes++
+func (v *view) findings(c Check) {
+	for _, f := range c.found {
+		if f.Accepted != "" {
 			continue
 		}
-		i := item{Message: g.Message, Place: g.Pos().String(), Of: strings.TrimSpace(o.Name + " " + g.Field)}
-		if len(o.Releases) > 1 {
-			i.Releases = strings.Join(g.releases, ", ")
-		}
-		if g.Expression != "" {
-			i.Expression = excerptOf(g.Finding)
+		i := item{Message: f.Message, Place: f.Pos().String(), Of: f.of(), Releases: c.in(f.Finding)}
+		if f.Expression != "" {
+			i.Expression = excerptOf(f.Finding)
 		}
 		var of *codeGroup
-		v.Findings, of = groupOf(v.Findings, g.Code, g.Severity.String())
-		of.addOnce(i)
+		v.Findings, of = groupOf(v.Findings, f.Code, f.Severity.String())
+		of.add(i)
 	}
 }
 

@@ -25,7 +25,6 @@ func (v *view) conversion(c Conversion, pairs []Pair) {
 		v.Rules.Note += "; " + excluded
 	}
 	v.Behind = behind(c)
-	v.diagnostics(c)
 	beside := pairsOf(pairs)
 	room := mostPaired
 	for _, policy := range c.Policies {

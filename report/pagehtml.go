@@ -44,6 +44,7 @@ func (m *markup) page(v view) {
 	m.put("<title>%v</title>\n<style>\n", v.Title)
 	m.WriteString(pageStyle)
 	m.put("</style>\n</head>\n<body>\n<h1>%v</h1>\n", v.Title)
+	m.maybe("<p class=\"soft\">%v</p>\n", v.By)
 	m.cards(v)
 	for _, t := range v.Tables {
 		m.planned(t)

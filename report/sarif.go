@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kvap/kvap/diag"
 )
@@ -22,6 +23,8 @@ type Alert struct {
 	// Of is what the alert is about besides its place, so that an alert stays the same
 	// when lines move.
 	Of string
+	// Accepted is why somebody accepts it; "" for one that counts.
+	Accepted string
 }
 
 type sarifLog struct {
@@ -31,9 +34,17 @@ type sarifLog struct {
 }
 
 type sarifRun struct {
-	Tool       sarifTool     `json:"tool"`
-	ColumnKind string        `json:"columnKind"`
-	Results    []sarifResult `json:"results"`
+	Tool        sarifTool         `json:"tool"`
+	Invocations []sarifInvocation `json:"invocations,omitempty"`
+	ColumnKind  string            `json:"columnKind"`
+	Results     []sarifResult     `json:"results"`
+}
+
+// A sarifInvocation says how the results came to be.
+type sarifInvocation struct {
+	CommandLine         string `json:"commandLine"`
+	EndTimeUTC          string `json:"endTimeUtc"`
+	ExecutionSuccessful bool   `json:"executionSuccessful"`
 }
 
 type sarifTool struct {
@@ -42,6 +53,7 @@ type sarifTool struct {
 
 type sarifDriver struct {
 	Name           string      `json:"name"`
+	Version        string      `json:"version,omitempty"`
 	InformationURI string      `json:"informationUri"`
 	Rules          []sarifRule `json:"rules"`
 }
@@ -65,12 +77,19 @@ type sarifConfig struct {
 }
 
 type sarifResult struct {
-	RuleID       string            `json:"ruleId"`
-	RuleIndex    int               `json:"ruleIndex"`
-	Level        string            `json:"level"`
-	Message      sarifText         `json:"message"`
-	Locations    []sarifLocation   `json:"locations,omitempty"`
-	Fingerprints map[string]string `json:"partialFingerprints"`
+	RuleID       string             `json:"ruleId"`
+	RuleIndex    int                `json:"ruleIndex"`
+	Level        string             `json:"level"`
+	Message      sarifText          `json:"message"`
+	Locations    []sarifLocation    `json:"locations,omitempty"`
+	Fingerprints map[string]string  `json:"partialFingerprints"`
+	Suppressions []sarifSuppression `json:"suppressions,omitempty"`
+}
+
+// A sarifSuppression says that somebody accepts a result.
+type sarifSuppression struct {
+	Kind          string `json:"kind"`
+	Justification string `json:"justification"`
 }
 
 type sarifLocation struct {
@@ -95,10 +114,13 @@ const homePage = "https://github.com/kvap/kvap"
 
 // WriteSARIF writes alerts as SARIF 2.1.0, which code scanning reads. Its rules are the
 // codes that occur.
-func WriteSARIF(w io.Writer, alerts []Alert) error {
+func WriteSARIF(w io.Writer, alerts []Alert, by By) error {
 	run := sarifRun{
-		Tool:       sarifTool{sarifDriver{Name: "kvap", InformationURI: homePage, Rules: []sarifRule{}}},
+		Tool:       sarifTool{sarifDriver{Name: "kvap", Version: by.Version, InformationURI: homePage, Rules: []sarifRule{}}},
 		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
+	}
+	if by.Command != "" {
+		run.Invocations = []sarifInvocation{{by.Command, by.Date.UTC().Format(time.RFC3339), true}}
 	}
 	index := map[string]int{}
 	for _, name := range rulesOf(alerts) {
@@ -157,6 +179,9 @@ func (a Alert) sarif(index int, seen map[string]int) sarifResult {
 		}
 		r.Locations = []sarifLocation{{physical}}
 	}
+	if a.Accepted != "" {
+		r.Suppressions = []sarifSuppression{{"external", a.Accepted}}
+	}
 	key := strings.Join([]string{a.Rule, a.Pos.File, a.Of, a.Message}, "\x00")
 	seen[key]++
 	sum := sha256.Sum256([]byte(key + "\x00" + strings.Repeat("+", seen[key])))
@@ -173,14 +198,15 @@ func uriOf(file string) string {
 // Alerts are the findings of a check.
 func (c Check) Alerts() []Alert {
 	var out []Alert
-	for _, o := range c.Objects {
-		for _, g := range o.grouped() {
-			message := g.Message
-			if len(g.releases) > 0 && len(o.Releases) > 1 {
-				message += " (Kubernetes " + strings.Join(g.releases, ", ") + ")"
-			}
-			out = append(out, Alert{Rule: g.Code.String(), Severity: g.Severity, Pos: g.Pos(), Message: message, Of: o.Kind + "/" + o.Name + " " + g.Field})
+	for _, f := range c.found {
+		a := Alert{Rule: f.Code.String(), Severity: f.Severity, Pos: f.Pos(), Message: f.Message, Of: f.Field, Accepted: f.Accepted}
+		if in := c.in(f.Finding); in != "" {
+			a.Message += " (Kubernetes " + in + ")"
 		}
+		if f.object != nil {
+			a.Of = f.object.Kind + "/" + f.object.Name + " " + f.Field
+		}
+		out = append(out, a)
 	}
 	return sorted(out)
 }
@@ -225,9 +251,10 @@ func WithInput(alerts []Alert, found diag.List) []Alert {
 // firstOfTranslation is where the codes end that are about reading.
 const firstOfTranslation = diag.Code(200)
 
+// sorted puts the gravest first, and those as grave in the order of their places.
 func sorted(list []Alert) []Alert {
 	slices.SortStableFunc(list, func(a, b Alert) int {
-		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Severity, b.Severity), a.Pos.Compare(b.Pos), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Message, b.Message))
 	})
 	return list
 }

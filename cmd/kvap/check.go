@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/check"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/acceptance"
 	"github.com/kvap/kvap/internal/checking"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
@@ -27,6 +29,9 @@ type checkFlags struct {
 	sizes     map[string]int
 	only      []string
 	empty     bool
+	ignore    []string
+	config    string
+	param     []string
 	cluster   bool
 	connectTo clusterFlags
 	convert.Flags
@@ -47,6 +52,11 @@ Every expression is checked against the types that values really have, for all k
 that the policy matches and for each release asked for. What kube-controller-manager
 will write into the policy's status is predicted, and its false alarms are told.
 
+A finding can be accepted: by --ignore, by the annotation or comment kvap.dev/ignore with a
+reason, or in the file .kvap.yaml, which is looked for in the folder of the first PATH and
+above it. It has defaults of these flags too. Accepted findings are counted by themselves,
+and -v lists them.
+
 With --cluster the release and the types of custom kinds are those of a cluster, and
 where there is no PATH so are the policies. Nothing is written to it.
 
@@ -57,7 +67,13 @@ input, 3 a runtime error, 4 some of the input was left out.`,
   kvap check policies/ -o json --fail-on warning
   kvap check --cluster                # what is in the cluster
   kvap check --cluster policies/      # files, for the kinds of the cluster`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runCheck(cmd, args, f) },
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		config, err := f.configure(cmd, args)
+		if err != nil {
+			return err
+		}
+		return runCheck(cmd, args, f, config)
 	}
 	fs := inOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
@@ -66,8 +82,12 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
 	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
-	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to check")
+	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to check, and files without policies are passed over")
+	fs.StringSliceVar(&f.ignore, "ignore", nil, "codes of findings that are accepted, as KV413")
+	fs.StringVar(&f.config, "config", "", "the configuration file, or none; by default the .kvap.yaml that is nearest to the first PATH")
+	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params, with which cost is measured")
 	addSharedChoices(fs, &f.Flags)
+	addMutations(fs, &f.Flags)
 	fs.BoolVar(&f.cluster, "cluster", false, "take the release and the types from a cluster, and the policies where there is no PATH")
 	f.connectTo.addConnection(fs)
 	f.viewFlags.add(fs, "no progress, and errors only", "show notes too")
@@ -77,20 +97,34 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 
 func severities() []string { return []string{"error", "warning", "note"} }
 
-func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
+func runCheck(cmd *cobra.Command, args []string, f checkFlags, config *acceptance.Configuration) error {
 	defer letGarbageBe(200, 0)()
 	run, err := f.run(cmd)
 	if err != nil {
 		return err
 	}
 	paths := slices.Concat(args, f.files)
+	if len(paths) == 0 && f.kustomize == "" && !f.cluster {
+		for _, p := range config.Paths {
+			paths = append(paths, config.Path(p))
+		}
+	}
 	if err := f.read(cmd, run, paths); err != nil {
 		return err
+	}
+	for i := range run.Sources {
+		run.Sources[i].Found = run.Sources[i].Found || f.empty
 	}
 	if f.cluster {
 		if err := f.readCluster(cmd, run); err != nil {
 			return err
 		}
+	}
+	if err := f.accept(run, config); err != nil {
+		return err
+	}
+	if run.Options.Params, err = f.params(cmd); err != nil {
+		return err
 	}
 	choices, err := f.perRelease(run)
 	if err != nil {
@@ -100,15 +134,12 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.Sources), "file", "files")), func() {
 		run.Compile(choices)
 	})
+	var result report.Check
+	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.Objects), "object", "objects")), func() { result = run.Report() })
 	progress.clear()
-	if err := f.errorsOnly().say(cmd, run.Found, run.Sources); err != nil {
-		return err
-	}
 	behind := run.Behind(cmd.Root().DisplayName())
-	if len(run.Objects)+len(run.Unread())+len(run.Signers()) == 0 && (!f.empty && !f.cluster && !run.NeedsNone() || run.Found.HasErrors()) {
-		if run.Found.HasErrors() {
-			return exit.Usage(nil)
-		}
+	nothing := len(run.Objects)+len(run.Unread())+len(run.Signers()) == 0
+	if nothing && !result.LeavesOut() && !f.empty && !f.cluster && !run.NeedsNone() {
 		if behind != "" {
 			behind = ": " + behind
 		}
@@ -117,13 +148,106 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags) error {
 	if behind != "" && !f.quiet {
 		fmt.Fprintln(cmd.ErrOrStderr(), behind)
 	}
-	var result report.Check
-	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.Objects), "object", "objects")), func() { result = run.Report() })
-	progress.clear()
 	if err := f.write(cmd, result, run); err != nil {
 		return exit.Runtime(err)
 	}
+	if nothing && result.LeavesOut() {
+		return exit.Usage(nil)
+	}
 	return f.verdict(run, result)
+}
+
+// configure takes the defaults of flags from the configuration file.
+func (f *checkFlags) configure(cmd *cobra.Command, args []string) (*acceptance.Configuration, error) {
+	config, err := f.configuration(args)
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.Check)) {
+		flag := cmd.Flags().Lookup(name)
+		if flag == nil || slices.Contains([]string{"cluster", "kubeconfig", "context", "timeout", "filename", "kustomize", "config", "ignore", "help"}, name) {
+			return nil, exit.Usage(fmt.Errorf("%s: check.%s is not a flag that a configuration file sets", config.File(), name))
+		}
+		if flag.Changed {
+			continue
+		}
+		for _, value := range valuesOf(config.Check[name]) {
+			if name == "crds" || name == "param" {
+				value = config.Path(value)
+			}
+			if err := cmd.Flags().Set(name, value); err != nil {
+				return nil, exit.Usage(fmt.Errorf("%s: check.%s: %w", config.File(), name, err))
+			}
+		}
+	}
+	return config, checkChoices(cmd, nil)
+}
+
+// configuration is the file that is named, or the nearest one.
+func (f *checkFlags) configuration(args []string) (*acceptance.Configuration, error) {
+	switch f.config {
+	case "none":
+		return &acceptance.Configuration{}, nil
+	case "":
+		near := "."
+		for _, path := range slices.Concat(args, f.files, []string{f.kustomize}) {
+			if path != "-" && path != "" {
+				near = path
+				break
+			}
+		}
+		return acceptance.Find(near)
+	}
+	return acceptance.Read(f.config)
+}
+
+// valuesOf are the values of a flag as somebody would type them.
+func valuesOf(value any) (out []string) {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			out = append(out, fmt.Sprint(item))
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			out = append(out, fmt.Sprintf("%s=%v", key, v[key]))
+		}
+	default:
+		out = append(out, fmt.Sprint(v))
+	}
+	return out
+}
+
+// accept has the run accept what the flags, the configuration file and the sources say.
+func (f checkFlags) accept(run *checking.Run, config *acceptance.Configuration) error {
+	var codes []diag.Code
+	for _, word := range f.ignore {
+		code, ok := diag.ParseCode(word)
+		if !ok {
+			return fmt.Errorf("--ignore %s: there is no such code; kvap explain lists all", word)
+		}
+		codes = append(codes, code)
+	}
+	inSources, found := acceptance.In(run.Sources)
+	run.Found = append(run.Found, found...)
+	all := slices.Concat(inSources, config.Accepted(), acceptance.Everywhere(codes, "--ignore"))
+	run.Accept = func(f report.Finding, object diag.Pos) string { return acceptance.Reason(all, f.Code, f.Pos(), object) }
+	return nil
+}
+
+// params are the objects of --param.
+func (f checkFlags) params(cmd *cobra.Command) (out []map[string]any, err error) {
+	objects, _, found, err := input.Manifests("--param", f.param, cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	if err := found.Err(); err != nil {
+		return nil, exit.Usage(fmt.Errorf("--param: %w", err))
+	}
+	for _, o := range objects {
+		out = append(out, o.Value)
+	}
+	return out, nil
 }
 
 // verdict is the exit code: what could not be read weighs most.
@@ -131,7 +255,7 @@ func (f checkFlags) verdict(run *checking.Run, result report.Check) error {
 	switch {
 	case len(run.Left) > 0:
 		return run.LeftOut.Err("the check")
-	case run.Found.HasErrors():
+	case result.LeavesOut():
 		return exit.Partly(nil)
 	case result.Totals.AtLeast(f.least()) > 0:
 		return exit.Findings(nil)
@@ -186,7 +310,7 @@ func (f checkFlags) read(cmd *cobra.Command, run *checking.Run, paths []string) 
 	if len(paths) > 0 || f.kustomize != "" {
 		run.Sources, run.Found, err = input.Sources(paths, f.kustomize, cmd.InOrStdin())
 	} else if !f.cluster {
-		err = fmt.Errorf("name files or folders to check, - for standard input, or --cluster for what a cluster has")
+		err = fmt.Errorf("name files or folders to check, - for standard input, or --cluster for what a cluster has; a file .kvap.yaml may name them too")
 	}
 	return err
 }
@@ -217,13 +341,15 @@ func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checking.Run)
 	case "json":
 		return c.WriteJSON(out)
 	case "sarif", "github":
-		return report.WriteAlerts(out, f.output, c, run.Found)
+		return report.WriteAlerts(out, f.output, c, nil, by(cmd))
 	case "junit":
 		return c.WriteJUnit(out, f.least())
 	case "markdown":
 		return c.WriteMarkdown(out)
 	case "html":
-		return run.Page(c).WriteHTML(out)
+		page := run.Page(c)
+		page.By = by(cmd)
+		return page.WriteHTML(out)
 	}
 	return c.WriteText(f.inColour(out), report.CheckText{
 		Text: f.text(cmd, out, run.Sources), Detail: f.detail(), Cost: f.output == "wide",

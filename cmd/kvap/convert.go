@@ -37,6 +37,7 @@ type convertFlags struct {
 	strict     bool
 	prune      bool
 	force      bool
+	empty      bool
 
 	convert.Flags
 	namespaces []string
@@ -86,6 +87,7 @@ was left out or guessed otherwise with 1.`,
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	addChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending; text without one)", "text", "json", "markdown", "sarif", "junit", "github", "html")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
+	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to convert, and files without policies are passed over")
 	addChoices(fs, &f.Flags)
 	addMutations(fs, &f.Flags)
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
@@ -127,6 +129,9 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return err
 	}
 	input.Sort(sources)
+	for i := range sources {
+		sources[i].Found = sources[i].Found || f.empty
+	}
 	if err := input.NotAmong(sources, "--report", f.report); err != nil {
 		return err
 	}
@@ -135,9 +140,7 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	var done *convert.Compilation
 	progress.during(fmt.Sprintf("converting %s", report.Count(len(sources), "file", "files")), func() { done = convert.Compile(sources, choices) })
 	progress.clear()
-	done.Found = append(done.Found, unread...).Sort()
-	done.Found = append(done.Found, policy.Excepted(done.Policies, done.Exceptions)...)
-	done.Found = append(done.Found, policy.Idle(done.Policies, done.Exceptions)...).Sort()
+	done.Found = append(append(done.Found, unread...).Sort(), done.Relations()...).Sort()
 	wrote := ""
 	if !done.Empty() {
 		if wrote, err = out.Write(cmd.OutOrStdout(), done, slices.Concat(convert.Inputs(sources), params)); err != nil {
@@ -152,7 +155,7 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	// of cleanup policies it was said who runs them
 	onSchedule := slices.ContainsFunc(done.Found, func(d diag.Diagnostic) bool { return d.Code == diag.OnSchedule })
-	if done.Empty() && !onSchedule {
+	if done.Empty() && !onSchedule && (!f.empty || done.Found.HasErrors()) {
 		return convert.NoPolicy(paths, f.kustomize, done.Found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
@@ -337,11 +340,11 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 	case "markdown":
 		err = c.WriteMarkdown(&b)
 	case "sarif", "github":
-		err = report.WriteAlerts(&b, format, c, nil)
+		err = report.WriteAlerts(&b, format, c, nil, by(cmd))
 	case "junit":
 		err = c.WriteJUnit(&b, f.strict)
 	case "html":
-		err = report.Page{Title: "kvap convert", Conversion: &c, Pairs: pairs()}.WriteHTML(&b)
+		err = report.Page{Title: "kvap convert", By: by(cmd), Conversion: &c, Pairs: pairs()}.WriteHTML(&b)
 	default:
 		err = c.WriteText(&b)
 	}

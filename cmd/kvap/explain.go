@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -12,11 +13,12 @@ import (
 )
 
 func newExplain() *cobra.Command {
-	return &cobra.Command{
-		Use:     "explain [CODE...]",
+	var output string
+	cmd := &cobra.Command{
+		Use:     "explain [CODE|NAME...]",
 		Short:   "Say what a diagnostic means, with an example and the way out",
 		Long:    "Explain says what diagnostics mean, each with an example and the way out.\nWithout a code it lists them all.",
-		Example: "  kvap explain KV201",
+		Example: "  kvap explain KV201\n  kvap explain NoExpression\n  kvap explain -o json",
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string // with their titles, as shells show them
 			for _, c := range diag.Codes() {
@@ -26,22 +28,73 @@ func newExplain() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			codes, err := codesOf(args)
+			switch {
+			case err != nil:
+				return err
+			case output == "json":
+				return exit.Runtime(writeExplained(cmd.OutOrStdout(), codes))
+			case len(args) == 0:
 				return exit.Runtime(writeTitles(cmd.OutOrStdout()))
 			}
 			var texts []string
-			for _, name := range args {
-				code, ok := diag.ParseCode(name)
-				if !ok {
-					return fmt.Errorf("there is no code %q; kvap explain lists all", name)
-				}
+			for _, code := range codes {
 				text, _ := diag.Explain(code)
 				texts = append(texts, text)
 			}
-			_, err := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n"))
+			_, err = io.WriteString(cmd.OutOrStdout(), strings.Join(texts, "\n"))
 			return exit.Runtime(err)
 		},
 	}
+	addChoice(cmd.Flags(), &output, "output", "text", "output format: text or json", "text", "json")
+	return cmd
+}
+
+// codesOf are the codes of some words; all without one.
+func codesOf(args []string) ([]diag.Code, error) {
+	if len(args) == 0 {
+		return diag.Codes(), nil
+	}
+	var out []diag.Code
+	for _, word := range args {
+		code, ok := diag.ParseCode(word)
+		if !ok {
+			var names []string
+			for _, c := range diag.Codes() {
+				name, _ := diag.Title(c)
+				names = append(names, name)
+			}
+			if near := diag.Nearest(word, names); near != "" {
+				return nil, fmt.Errorf("there is no code %q; did you mean %s? kvap explain lists all", word, near)
+			}
+			return nil, fmt.Errorf("there is no code %q; kvap explain lists all", word)
+		}
+		out = append(out, code)
+	}
+	return out, nil
+}
+
+// An explainedCode is what explain says of a code, as JSON says it.
+type explainedCode struct {
+	Code   diag.Code `json:"code"`
+	Name   string    `json:"name"`
+	When   string    `json:"when"`
+	Remedy string    `json:"remedy"`
+	Text   string    `json:"text"` // all of it, with the example
+	URL    string    `json:"url"`
+}
+
+func writeExplained(w io.Writer, codes []diag.Code) error {
+	out := []explainedCode{}
+	for _, c := range codes {
+		name, when := diag.Title(c)
+		text, _ := diag.Explain(c)
+		out = append(out, explainedCode{c, name, when, diag.Remedy(c), text, diag.Docs + "codes.md#" + strings.ToLower(c.String())})
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(out)
 }
 
 // writeTitles lists the codes, by their hundreds.

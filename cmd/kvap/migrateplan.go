@@ -148,7 +148,7 @@ func (f planFlags) nothing(p *planning.Planning) error {
 
 func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
 	if f.output == "html" {
-		return report.Page{Title: "Migration plan", Plan: &plan}.WriteHTML(cmd.OutOrStdout())
+		return report.Page{Title: "Migration plan", By: by(cmd), Plan: &plan}.WriteHTML(cmd.OutOrStdout())
 	}
 	if err := writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan); err != nil || f.output != "table" || plan.Totals.Unsupported == plan.Totals.Policies {
 		return err

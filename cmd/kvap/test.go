@@ -174,9 +174,9 @@ func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List
 	case "markdown":
 		return run.WriteMarkdown(cmd.OutOrStdout())
 	case "sarif", "github":
-		return report.WriteAlerts(cmd.OutOrStdout(), f.output, run, found)
+		return report.WriteAlerts(cmd.OutOrStdout(), f.output, run, found, by(cmd))
 	case "html":
-		return report.Page{Title: "kvap test", Tests: &run}.WriteHTML(cmd.OutOrStdout())
+		return report.Page{Title: "kvap test", By: by(cmd), Tests: &run}.WriteHTML(cmd.OutOrStdout())
 	}
 	return run.WriteText(f.inColour(cmd.OutOrStdout()), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
 }

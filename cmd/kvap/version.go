@@ -21,8 +21,9 @@ type versionInfo struct {
 	Platform   string   `json:"platform"`
 	Kubernetes []string `json:"kubernetes"` // the releases that can be compiled for
 	CELGo      string   `json:"celGo"`
-	// CustomKinds are known without their definitions.
-	CustomKinds []customKind `json:"customKinds"`
+	// CustomKinds are known without their definitions; they are many, and only there where
+	// they are asked for.
+	CustomKinds []customKind `json:"customKinds,omitempty"`
 }
 
 // A customKind is a kind as a project publishes it.
@@ -36,6 +37,7 @@ type customKind struct {
 
 func newVersion() *cobra.Command {
 	var output string
+	var kinds bool
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and the Kubernetes releases that kvap compiles for",
@@ -44,8 +46,8 @@ func newVersion() *cobra.Command {
 			v := version()
 			switch output {
 			case "json":
-				for _, r := range schema.Published() {
-					v.CustomKinds = append(v.CustomKinds, customKind{r.APIVersion(), r.Kind, r.Project.Name, r.Project.Version, r.Project.License})
+				if kinds {
+					v.CustomKinds = customKinds()
 				}
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
@@ -59,7 +61,15 @@ func newVersion() *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	offer(cmd.Flags(), "output", "json")
+	cmd.Flags().BoolVar(&kinds, "custom-kinds", false, "with -o json, the custom kinds too that kvap knows without their definitions")
 	return cmd
+}
+
+func customKinds() (out []customKind) {
+	for _, r := range schema.Published() {
+		out = append(out, customKind{r.APIVersion(), r.Kind, r.Project.Name, r.Project.Version, r.Project.License})
+	}
+	return out
 }
 
 // String is the version in a line.

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -86,6 +89,15 @@ func (f viewFlags) inColour(w io.Writer) io.Writer {
 		return report.Coloured{Writer: w}
 	}
 	return w
+}
+
+// by says what makes a report. SOURCE_DATE_EPOCH gives its date where reports are compared.
+func by(cmd *cobra.Command) report.By {
+	date := time.Now()
+	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		date = time.Unix(seconds, 0)
+	}
+	return report.By{Version: version().Version, Command: strings.Join(append([]string{cmd.Root().DisplayName()}, os.Args[1:]...), " "), Date: date}
 }
 
 // isTerminal tells whether a person reads what is written to w.

@@ -2,6 +2,7 @@ package checking
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,11 +20,15 @@ import (
 // A Run is one run of check.
 type Run struct {
 	Sources []input.Source
-	Found   diag.List // what reading and converting said
+	Found   diag.List // what reading said
 	Objects []*check.Object
 	Options check.Options
-	newest  *convert.Compilation // of the policies that were converted; nil where there are none
-	served  []servedKinds        // by the cluster, if one is asked
+	// Accept says why somebody accepts a finding of an object at a place, "" where nobody does;
+	// nil accepts none.
+	Accept func(report.Finding, diag.Pos) string
+	said   []report.Finding     // of converting, for each release
+	newest *convert.Compilation // of the policies that were converted; nil where there are none
+	served []servedKinds        // by the cluster, if one is asked
 	cluster.LeftOut
 }
 
@@ -42,21 +47,22 @@ func (run *Run) Compile(releases []convert.Choices) {
 	var made []*check.Object
 	for _, c := range releases {
 		done := convert.Compile(run.Sources, c)
-		run.Found = append(run.Found, done.Found...)
+		for _, d := range append(done.Found, done.Relations()...) {
+			run.said = append(run.said, findingOf(d, c.Translate.Release.String()))
+		}
 		run.newest = done
-		made = append(made, check.Made(done.Objects, c.Translate.Release)...)
+		made = append(made, check.Made(done.Objects, done.Mutating, c.Translate.Release)...)
 	}
 	run.Objects = append(run.Objects, check.Merge(made)...)
-	// what is not read is a finding of its own, and what is checked is not passed over
+	// what is not read is an object of its own, and what is checked is not passed over
 	files, documents := map[string]bool{}, map[diag.Pos]bool{}
 	for _, o := range run.Objects {
 		files[o.Pos.File], documents[diag.Pos{File: o.Pos.File, Line: o.Pos.Line}] = true, true
 	}
-	run.Found = slices.DeleteFunc(run.Found, func(d diag.Diagnostic) bool {
-		checked := documents[diag.Pos{File: d.File, Line: d.Line}] || d.Line == 0 && files[d.File]
-		return d.Code == diag.UnreadKind || d.Code == diag.OtherEngine || d.Code == diag.OtherKind && checked
+	run.said = slices.DeleteFunc(run.said, func(f report.Finding) bool {
+		checked := documents[diag.Pos{File: f.File, Line: f.Line}] || f.Line == 0 && files[f.File]
+		return f.Code == diag.UnreadKind || f.Code == diag.OtherEngine || f.Code == diag.OtherKind && checked
 	})
-	run.Found = run.Found.Sort()
 }
 
 // Unread are the policies of kinds that are not read.
@@ -117,7 +123,24 @@ func (run *Run) Report() report.Check {
 			{Code: u.Code, Severity: diag.Warning, File: u.Pos.File, Line: u.Pos.Line, Column: u.Pos.Col, Message: u.Reason},
 		}})
 	}
-	return report.NewCheck(append(objects, run.Signers()...))
+	var releases []string
+	for _, r := range slices.Sorted(maps.Keys(run.Options.Schemas)) {
+		releases = append(releases, r.String())
+	}
+	var input []report.Finding
+	for _, d := range run.Found {
+		input = append(input, findingOf(d, ""))
+	}
+	accept := run.Accept
+	if accept == nil {
+		accept = func(report.Finding, diag.Pos) string { return "" }
+	}
+	return report.NewCheck(append(objects, run.Signers()...), append(input, run.said...), releases, accept)
+}
+
+// findingOf is a diagnostic as a finding for a release.
+func findingOf(d diag.Diagnostic, release string) report.Finding {
+	return report.Finding{Code: d.Code, Severity: d.Severity, Release: release, Field: d.Path, File: d.File, Line: d.Line, Column: d.Col, Message: d.Message}
 }
 
 // Signers are the policies that verify images, with what is wrong with who must have signed.
@@ -131,7 +154,7 @@ func (run *Run) Signers() (out []report.CheckedObject) {
 		}
 		o := report.CheckedObject{Kind: p.Kind, Name: p.Name, File: p.Pos.File, Line: p.Pos.Line}
 		for _, d := range signers.Check(p, time.Now()) {
-			o.Findings = append(o.Findings, report.Finding{Code: d.Code, Severity: d.Severity, Field: d.Path, File: d.File, Line: d.Line, Column: d.Col, Message: d.Message})
+			o.Findings = append(o.Findings, findingOf(d, ""))
 		}
 		out = append(out, o)
 	}

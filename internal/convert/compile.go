@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -40,7 +42,19 @@ func Compile(sources []input.Source, c Choices) *Compilation {
 	return done
 }
 
+// changesPolicies tells of a file of kustomize that does more than list the files of its
+// folder.
+func changesPolicies(s input.Source) bool {
+	name := strings.TrimSuffix(strings.TrimSuffix(path.Base(s.Name), ".yaml"), ".yml")
+	return name == "kustomization" && regexp.MustCompile(`(?m)\.\./|^(patch\w*|name(Prefix|Suffix)|replacements|components|transformers):`).Match(s.Data)
+}
+
 func (done *Compilation) parse(s input.Source) {
+	if s.Found && changesPolicies(s) {
+		done.Found = append(done.Found, diag.Warnf(diag.Pos{File: s.Name}, diag.OtherKind,
+			"kustomize changes or adds policies here, and the files of the folder are read as they are; name %s with -k to read what it makes", path.Dir(s.Name)))
+		return
+	}
 	if s.Found && !policy.MayHold(s.Data) {
 		done.Found = append(done.Found, diag.Notef(diag.Pos{File: s.Name}, diag.OtherKind,
 			"no document in this file is a policy; it is passed over"))
@@ -125,6 +139,11 @@ func (done *Compilation) dropRepeated() {
 		group, _, _ := strings.Cut(e.Source.Get("apiVersion").Str, "/")
 		return repeats("PolicyException "+e.Namespace+"/"+e.Name, group, e.Pos, e.Source)
 	})
+}
+
+// Relations say which exceptions count, and which are idle.
+func (done *Compilation) Relations() diag.List {
+	return append(policy.Excepted(done.Policies, done.Exceptions), policy.Idle(done.Policies, done.Exceptions)...)
 }
 
 // Empty tells that there is nothing that somebody enforces.
