@@ -311,7 +311,7 @@ func (m *merging) keyedList(e edit, how mutating.KeyedList, items []*policy.Node
 			out.fields = one.mapping(without(item, key), existing(e.at, key, out.id, m.Binders), path)
 			e.list.items = append(e.list.items, out)
 		case key != "name" || id != nil:
-			panic(m.Unsupported("a template of elements that are not told apart by their names, or that has a name,"))
+			panic(m.Unsupported("an element of a patch that stands for others, of a list whose elements have no names or with a name of its own,"))
 		default:
 			if templates++; templates > 1 {
 				panic(m.Unsupported("several templates of the elements of a list"))

@@ -115,7 +115,7 @@ func path(l *read.Lowering, t policy.Text) *jmespath.Expr {
 	}
 	e, d := jmespath.Parse(s, t.Pos)
 	if d != nil {
-		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, d.Code, "%s; the webhook will judge this rule", d.Message)})
 	}
 	return e
 }

@@ -136,7 +136,7 @@ func Variable(l *read.Lowering, v *jmespath.Variable) read.Operand {
 func ParseTemplate(s string, pos diag.Pos) *jmespath.Template {
 	t, d := jmespath.ParseTemplate(s, pos)
 	if d != nil {
-		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
+		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, d.Code, "%s; the webhook will judge this rule", d.Message)})
 	}
 	return t
 }

@@ -74,6 +74,9 @@ func whyGuessed(l *Lowering, sel policy.KindSelector) string {
 	if len(other) > 0 {
 		return "the kind " + sel.Kind + " is not known in version " + sel.Version + ", but in " + apiVersions(other)
 	}
+	if elsewhere := set.Resources("*", "*", sel.Kind); len(elsewhere) > 0 && !elsewhere[0].Guessed {
+		return "the kind " + sel.Kind + " is not known in the group " + sel.Group + ", but in " + apiVersions(elsewhere)
+	}
 	var known []string
 	for _, r := range set.Resources("*", "*", "*") {
 		known = append(known, r.Kind)
