@@ -16,7 +16,7 @@ CORPUS ?= ../shared/corpus
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 demo: build ## build kvap, convert the fixture policies, show one before and after
 	@./fixtures/demo.sh bin/kvap
