@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/internal/acceptance"
 	"github.com/kvap/kvap/internal/snippets"
 )
 
@@ -143,6 +144,23 @@ func TestRecipeImage(t *testing.T) {
 	dir, env := workplace(t)
 	if out, code := sh(t, dir, env, "mkdir policies && cp good.yaml policies && kvap "+args); code != 0 {
 		t.Errorf("%d\n%s", code, out)
+	}
+}
+
+// The configuration is one that check takes.
+func TestRecipeConfiguration(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), acceptance.ConfigurationFile)
+	if err := os.WriteFile(file, []byte(recipe(t, "What is accepted", "yaml")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, cmd := checkFlags{config: file}, newCheck()
+	config, err := f.configure(cmd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(config.Paths) == 0 || len(config.Accepted()) == 0 || !cmd.Flags().Changed("fail-on") {
+		t.Errorf("it says %+v", config)
 	}
 }
 
