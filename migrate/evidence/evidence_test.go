@@ -36,6 +36,11 @@ spec:
       pattern: {metadata: {labels: {team: "?*"}}}
 `
 
+// asking has the cluster asked by the rule, which so has no native form.
+var asking = strings.Replace(teams, "    validate:", `    context: [{name: there, apiCall: {urlPath: /api/v1/configmaps, jmesPath: "items[].metadata.name"}}]
+    preconditions: {all: [{key: "{{ request.object.metadata.name }}", operator: AnyIn, value: "{{ there }}"}]}
+    validate:`, 1)
+
 // A bench is a policy with what it is compiled to, and what a test puts before it.
 type bench struct {
 	*testing.T
@@ -263,6 +268,13 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 			}
 		}
 	}
+	found := func(status string, change func(map[string]any)) func(*bench, *Ledger) {
+		return log(func(e map[string]any) {
+			e["responseStatus"] = map[string]any{"code": 201}
+			e["annotations"] = map[string]string{"validate-ignore.webhook.kvap.dev/violations": fmt.Sprintf(`[{"policy":"teams","rule":"team","status":%q,"message":"m"}]`, status)}
+			change(e)
+		})
+	}
 	for _, tt := range []struct {
 		name, policy string
 		fill         func(*bench, *Ledger)
@@ -294,6 +306,17 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 			l.Times = map[string]Times{"teams": {Never: "Kyverno 1.20.0 carries out no policy of kyverno.io"}}
 			log(func(e map[string]any) { e["responseStatus"] = map[string]any{"code": 201} })(b, l)
 		}, "Kyverno 1.20.0 carries out no policy"},
+		{"kvap's webhook could not ask", asking, found("error", func(map[string]any) {}), "could not judge a rule that asks"},
+		{"kvap's webhook did not answer", asking, func(b *bench, l *Ledger) {
+			l.webhook = true
+			log(func(e map[string]any) {
+				e["annotations"] = map[string]string{"failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "validate-ignore.webhook.kvap.dev"}
+			})(b, l)
+		}, "kvap's webhook did not answer"},
+		{"a dry run of a rule that asks", asking, found("fail", func(e map[string]any) {
+			e["requestURI"] = "/api/v1/namespaces/default/configmaps?dryRun=All"
+		}), "a dry run"},
+		{"denied by a webhook for policies in CEL", inCEL, log(func(map[string]any) {}), "another of its webhooks"},
 		{"before kvap's webhook judged", teams, func(b *bench, l *Ledger) {
 			l.natives, l.webhook = nil, true // the rule has no native form
 			l.rows[0].form.Rule.Target, l.rows[0].form.Places = translate.Webhook, nil
@@ -311,6 +334,60 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 				t.Errorf("%+v, notes %q; want one that is unclear: %s", total, c.Rules[0].Notes, tt.why)
 			}
 		})
+	}
+}
+
+// inCEL is a ValidatingPolicy.
+const inCEL = `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: teams}
+spec:
+  validationActions: [Deny]
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  validations: [{expression: "has(object.metadata.labels) && 'team' in object.metadata.labels", message: a ConfigMap names its team}]
+`
+
+// TestErrorThatAdmits: what kvap's webhook cannot judge, it admits where the policy says so.
+func TestErrorThatAdmits(t *testing.T) {
+	for want, text := range map[string]string{
+		"disagree": teams,
+		"agree":    strings.Replace(teams, "rules:", "failurePolicy: Ignore\n  rules:", 1),
+	} {
+		b := newBench(t, text, nil)
+		l := b.ledger()
+		l.natives, l.webhook = nil, true
+		l.rows[0].form.Rule.Target, l.rows[0].form.Places = translate.Webhook, nil
+		line := []byte(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","verb":"create","responseStatus":{"code":201},
+"objectRef":{"apiVersion":"v1","resource":"configmaps","namespace":"default","name":"a"},
+"annotations":{"validate-fail.webhook.kvap.dev/violations":"[{\"policy\":\"teams\",\"rule\":\"team\",\"status\":\"error\",\"message\":\"m\"}]"}}`)
+		if err := l.Audit(t.Context(), line, "a:1"); err != nil {
+			t.Fatal(err)
+		}
+		got := l.Comparison().Rules[0].Total()
+		if agree := got.Disagreed == 0; got.Seen != 1 || agree != (want == "agree") {
+			t.Errorf("%+v; want it to %s", got, want)
+		}
+	}
+}
+
+// TestPoliciesInCEL: those that are about other objects than the one of a request are told of,
+// too.
+func TestPoliciesInCEL(t *testing.T) {
+	const head = "apiVersion: policies.kyverno.io/v1\nmetadata: {name: p}\nspec:\n  matchConstraints: {resourceRules: [{apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}\n"
+	for want, text := range map[string]string{
+		"the rule makes other objects": "kind: GeneratingPolicy\n" + head +
+			"  generate: [{expression: \"generator.apply('default', [])\"}]\n",
+		"the rule changes objects that are there": "kind: MutatingPolicy\n" + head + `  evaluation: {mutateExisting: {enabled: true}}
+  targetMatchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [secrets]}]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'a': 'b'}}}"}
+`,
+	} {
+		c := newBench(t, text, nil).ledger().Comparison()
+		if len(c.Rules) != 1 || !strings.Contains(strings.Join(c.Rules[0].Thin, "; "), want) {
+			t.Errorf("%+v; want %s", c.Rules, want)
+		}
 	}
 }
 

@@ -35,6 +35,11 @@ func created(labels string, calls ...string) []byte {
 "requestObject":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","labels":%s}}}`, strings.Join(annotations, ","), labels)
 }
 
+// with is a line with a part of it replaced.
+func with(line []byte, old, by string) []byte {
+	return []byte(strings.Replace(string(line), old, by, 1))
+}
+
 // What Kyverno's webhook made of an object is held against what the rules make of it.
 func TestMutated(t *testing.T) {
 	const kyverno = "mutate.kyverno.svc-fail"
@@ -46,16 +51,19 @@ func TestMutated(t *testing.T) {
 		says             string // what a disagreement is about
 		unclear          int
 	}{
-		"both change it":           {line: created(`{"a":"b"}`, both), agreed: 1, violated: 1},
-		"and more, by others":      {line: created(`{"a":"b"}`, "other.acme.io "+`[{"op":"add","path":"/metadata/labels/x","value":"y"}]`, both), whole: true, agreed: 1, violated: 1},
-		"both leave it":            {line: created(`{"team":"a","stamped":"yes"}`, kyverno), whole: true, agreed: 1},
-		"another value":            {line: created(`{"a":"b"}`, strings.Replace(both, `"none"`, `"blue"`, 1)), says: `makes it "none"; made it "blue"`, violated: 1},
-		"Kyverno leaves it":        {line: created(`{"team":"a"}`, kyverno), says: `makes it "yes"; made it empty`, violated: 1},
-		"Kyverno changes it":       {line: created(`{"team":"a","stamped":"yes"}`, kyverno+` [{"op":"replace","path":"/metadata/labels/team","value":"b"}]`), whole: true, says: `leaves it "a"; made it "b"`},
-		"by another policy":        {line: created(`{"team":"a","stamped":"yes"}`, kyverno+` [{"op":"replace","path":"/metadata/labels/team","value":"b"}]`), unclear: 1},
-		"the log has no changes":   {line: []byte(strings.ReplaceAll(string(created(`{"a":"b"}`, both)), `"patch.webhook`, `"other.webhook`))},
-		"Kyverno was not asked":    {line: created(`{"a":"b"}`, "other.acme.io")},
-		"by a policy of its own":   {line: created(`{"a":"b"}`, kyverno+"-finegrained-other")},
+		"both change it":          {line: created(`{"a":"b"}`, both), agreed: 1, violated: 1},
+		"and more, by others":     {line: created(`{"a":"b"}`, "other.acme.io "+`[{"op":"add","path":"/metadata/labels/x","value":"y"}]`, both), whole: true, agreed: 1, violated: 1},
+		"both leave it":           {line: created(`{"team":"a","stamped":"yes"}`, kyverno), whole: true, agreed: 1},
+		"another value":           {line: created(`{"a":"b"}`, strings.Replace(both, `"none"`, `"blue"`, 1)), says: `makes it "none"; made it "blue"`, violated: 1},
+		"Kyverno leaves it":       {line: created(`{"team":"a"}`, kyverno), says: `makes it "yes"; made it empty`, violated: 1},
+		"Kyverno changes it":      {line: created(`{"team":"a","stamped":"yes"}`, kyverno+` [{"op":"replace","path":"/metadata/labels/team","value":"b"}]`), whole: true, says: `leaves it "a"; made it "b"`},
+		"by another policy":       {line: created(`{"team":"a","stamped":"yes"}`, kyverno+` [{"op":"replace","path":"/metadata/labels/team","value":"b"}]`), unclear: 1},
+		"the log has no changes":  {line: []byte(strings.ReplaceAll(string(created(`{"a":"b"}`, both)), `"patch.webhook`, `"other.webhook`))},
+		"Kyverno was not asked":   {line: created(`{"a":"b"}`, "other.acme.io")},
+		"by a policy of its own":  {line: created(`{"a":"b"}`, kyverno+"-finegrained-other")},
+		"Kyverno was passed over": {line: with(created(`{"a":"b"}`, kyverno), `"annotations":{`, `"annotations":{"failed-open.mutation.webhook.admission.k8s.io/round_0_index_0":"`+kyverno+`",`), whole: true, unclear: 1},
+		"Kyverno did not answer": {line: with(created(`{"a":"b"}`, kyverno), `"code":201`, `"code":500,"message":"Internal error occurred: failed calling webhook \"`+kyverno+`\": context deadline exceeded"`),
+			whole: true, unclear: 1},
 		"for what is no ConfigMap": {line: []byte(strings.ReplaceAll(string(created(`{"a":"b"}`, kyverno)), "ConfigMap", "Secret")), whole: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +89,33 @@ func TestMutated(t *testing.T) {
 				t.Errorf("thin: %v", row.Thin)
 			}
 		})
+	}
+}
+
+// Kyverno has webhooks of their own for policies in CEL. What each has made of an object is held
+// against what its policies make of it, and what another one has made is none of theirs.
+func TestMutatedInCEL(t *testing.T) {
+	b := newBench(t, stamped+`---
+apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: counted}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'n': string(size(object.metadata.labels))}}}"}
+`, nil)
+	const counts = `mpol.validate.kyverno.svc-fail [{"op":"add","path":"/metadata/labels/n","value":"1"}]`
+	const stamps = `mutate.kyverno.svc-fail [{"op":"add","path":"/metadata/labels/team","value":"none"},{"op":"add","path":"/metadata/labels/stamped","value":"yes"}]`
+	l := b.ledger()
+	l.Whole = true
+	if err := l.Audit(t.Context(), created(`{"a":"b"}`, counts, stamps), "audit.log:1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range l.Comparison().Rules {
+		if got := r.Total(); got.Agreed != 1 || got.Violated != 1 || len(r.Disagreements) > 0 {
+			t.Errorf("%s: %+v", r.Policy, r)
+		}
 	}
 }
 
