@@ -51,6 +51,7 @@ type Judges struct {
 	changing     []changingPolicy    // those of which the mutate rules are native
 	exceptions   []*policy.Exception
 	namespaces   map[string]*corev1.Namespace // that are known
+	world        interp.World
 }
 
 // A ruleStanding tells how a rule is judged.
@@ -222,7 +223,7 @@ func (j *Judges) interpret(c ClusterState) (err error) {
 		in := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
 		j.interpreters = append(j.interpreters, interpreter{p, in, rules[p]})
 	}
-	j.mutation = j.mutator(world)
+	j.world, j.mutation = world, j.mutator(world, func(*policy.Policy) bool { return true })
 	j.changing, err = j.changers(c, world)
 	return err
 }

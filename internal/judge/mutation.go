@@ -10,10 +10,10 @@ import (
 
 // mutator makes the interpreter that mutates, which has all policies at once: each
 // changes what the ones before made of an object. It is nil where none does.
-func (j *Judges) mutator(world interp.World) *interp.Interpreter {
+func (j *Judges) mutator(world interp.World, keep func(*policy.Policy) bool) *interp.Interpreter {
 	var mutating []*policy.Policy
 	for i, f := range j.Rules {
-		if mutates(f) && (i == 0 || len(mutating) == 0 || mutating[len(mutating)-1] != f.Rule.Policy) {
+		if mutates(f) && keep(f.Rule.Policy) && (i == 0 || len(mutating) == 0 || mutating[len(mutating)-1] != f.Rule.Policy) {
 			mutating = append(mutating, f.Rule.Policy)
 		}
 	}
@@ -61,6 +61,14 @@ func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *in
 	j.compareChanges(ctx, r, opinions)
 	j.forget(r, opinions)
 	return done
+}
+
+// ChangingBy are the same judges, but that Mutate lets only some policies change objects, and
+// holds nothing against them that is native.
+func (j *Judges) ChangingBy(keep func(*policy.Policy) bool) *Judges {
+	other := *j
+	other.mutation, other.changing = j.mutator(j.world, keep), nil
+	return &other
 }
 
 // Object is the request's object, nil where it has none. It must not be changed.

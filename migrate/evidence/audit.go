@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -77,6 +79,7 @@ type logLine struct {
 	Received    time.Time         `json:"requestReceivedTimestamp"`
 	Annotations map[string]string `json:"annotations"`
 	// AuditID, and at the level Request the object that was sent.
+	RequestURI    string          `json:"requestURI"`
 	AuditID       string          `json:"auditID"`
 	RequestObject json.RawMessage `json:"requestObject"`
 }
@@ -95,10 +98,10 @@ type event struct {
 
 // webhookFinding is what kvap's webhook notes.
 type webhookFinding struct {
-	Policy  string `json:"policy"`
-	Rule    string `json:"rule"`
-	Status  string `json:"status"`
-	Message string `json:"message"`
+	Policy  string        `json:"policy"`
+	Rule    string        `json:"rule"`
+	Status  interp.Status `json:"status"`
+	Message string        `json:"message"`
 }
 
 // Audit writes down what one line of an API server's audit log says. Lines that are
@@ -164,6 +167,15 @@ func (e *event) operations() []string {
 		return []string{"DELETE"}
 	}
 	return nil
+}
+
+// refused tells that somebody did not let the request through.
+func (e *event) refused() bool { return e.ResponseStatus.Code >= 300 }
+
+// dryRun tells of a request of which nothing is kept.
+func (e *event) dryRun() bool {
+	at, err := url.ParseRequestURI(e.RequestURI)
+	return err == nil && at.Query().Has("dryRun")
 }
 
 // subject is the request in words.

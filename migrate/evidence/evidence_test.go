@@ -297,7 +297,7 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 		{"a webhook did not answer", teams, log(func(e map[string]any) {
 			e["responseStatus"] = map[string]any{"code": 201}
 			e["annotations"].(map[string]any)["failed-open.validating.webhook.admission.k8s.io/round_0_index_0"] = "validate.kyverno.svc-ignore"
-		}), "a webhook did not answer"},
+		}), "Kyverno's webhook did not answer"},
 		{"before Kyverno had the policy", teams, func(b *bench, l *Ledger) {
 			l.Times = map[string]Times{"teams": {Kyverno: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC)}}
 			log(func(e map[string]any) { e["responseStatus"] = map[string]any{"code": 201} })(b, l)

@@ -36,7 +36,7 @@ type made struct {
 	found    string
 }
 
-func generates(f *compile.Form) bool { return f.Source != nil && f.Source.Generate != nil }
+func generates(f *compile.Form) bool { return f.Rule.Type() == "generate" }
 
 // of is what generate rules want of the object of a request, and what is there.
 func (m *Making) of(ctx context.Context, rows []*row, request *judge.Request) (out []made) {

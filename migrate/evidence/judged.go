@@ -7,11 +7,13 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap/apiserver"
 	"github.com/kvap/kvap/verify"
 )
@@ -134,21 +136,27 @@ func (l *Ledger) lacks(o judge.Opinion) bool {
 	if o.Status != interp.Error && o.Native != apiserver.Error {
 		return false
 	}
-	if s := o.Rule.Rule.Source; s != nil && (asks(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)) {
-		return true
-	}
-	return slices.ContainsFunc(judge.Lookups(o.Rule.Rule), func(one judge.Lookup) bool { return !one.In(l.Known) })
+	return asks(o.Rule) || slices.ContainsFunc(judge.Lookups(o.Rule.Rule), func(one judge.Lookup) bool { return !one.In(l.Known) })
 }
 
-// asks tells of context entries that ask somebody, at the time of the request.
-func asks(entries []*policy.ContextEntry) bool {
+// asks tells of a rule that asks somebody, at the time of the request.
+func asks(f *compile.Form) bool {
+	s := f.Rule.Source
+	if s == nil { // a policy in CEL, which has no native form where it asks
+		return f.Rule.Target == translate.Webhook
+	}
+	return askedBy(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)
+}
+
+// askedBy tells of context entries that ask somebody.
+func askedBy(entries []*policy.ContextEntry) bool {
 	return slices.ContainsFunc(entries, func(e *policy.ContextEntry) bool {
 		return e.APICall != nil || e.ImageRegistry != nil || e.GlobalReference != nil
 	})
 }
 
 func asksInLoops(loops []*policy.ForEach) bool {
-	return slices.ContainsFunc(loops, func(l *policy.ForEach) bool { return asks(l.Context) || asksInLoops(l.ForEach) })
+	return slices.ContainsFunc(loops, func(l *policy.ForEach) bool { return askedBy(l.Context) || asksInLoops(l.ForEach) })
 }
 
 func native(o judge.Opinion) report.Voice {

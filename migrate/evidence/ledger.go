@@ -59,6 +59,8 @@ type Ledger struct {
 	natives map[string]auditNative // by name
 	webhook bool                   // kvap's webhook has been heard of in the log
 	strange map[string]bool        // native policies that were heard of and are not known
+	// changing are the judges of what each of Kyverno's webhooks changes, by its name.
+	changing map[string]*judge.Judges
 }
 
 // A row is the evidence for one rule.
@@ -81,7 +83,7 @@ type tally struct {
 
 // New makes an empty ledger.
 func New(judges *judge.Judges, o Options) *Ledger {
-	l := &Ledger{Options: o, judges: judges, natives: map[string]auditNative{}, strange: map[string]bool{}}
+	l := &Ledger{Options: o, judges: judges, natives: map[string]auditNative{}, strange: map[string]bool{}, changing: map[string]*judge.Judges{}}
 	for _, f := range judges.Rules {
 		l.rows = append(l.rows, &row{form: f, tallies: map[Source]*tally{}})
 	}
@@ -267,7 +269,7 @@ func (r *row) thin(compared bool) []string {
 		return []string{"the rule makes other objects: only what it has made of objects that are there can be held against it, and nothing was found"}
 	case mutates, generates(r.form):
 		return nil
-	case !validates(r.form) && r.form.Source.Mutate != nil:
+	case r.form.Rule.Type() == "mutate":
 		return []string{"the rule changes objects that are there, and compare does not look at that"}
 	case !validates(r.form):
 		return []string{"the rule verifies images, and compare does not look at that"}

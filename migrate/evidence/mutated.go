@@ -13,15 +13,18 @@ import (
 
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// Where an API server notes what mutating webhooks were asked, and what they changed:
-// the first at any level of the log, the second where it has the requests too.
+// Where an API server notes what mutating webhooks were asked, and what they changed: the first
+// at any level of the log, also where there was no answer, of which the last tells, and the
+// second where it has the requests too.
 const (
-	mutationKey = "mutation.webhook.admission.k8s.io/"
-	patchKey    = "patch.webhook.admission.k8s.io/"
+	mutationKey   = "mutation.webhook.admission.k8s.io/"
+	patchKey      = "patch.webhook.admission.k8s.io/"
+	passedOverKey = "failed-open." + mutationKey
 )
 
 // A call is one call of a mutating webhook, as the log has it.
@@ -30,23 +33,26 @@ type call struct {
 	Webhook      string           `json:"webhook"`
 	Mutated      bool             `json:"mutated"`
 	Patch        *json.RawMessage `json:"patch"`
+	// silent tells that there may have been no answer.
+	silent bool
 }
 
 // calls are the calls of mutating webhooks, in their order.
 func (e *event) calls() ([]call, error) {
 	found := map[string]call{}
 	for key, text := range e.Annotations {
-		at, isCall := strings.CutPrefix(key, mutationKey)
-		if !isCall {
-			if at, isCall = strings.CutPrefix(key, patchKey); !isCall {
-				continue
-			}
+		at := key[strings.LastIndex(key, "/")+1:]
+		prefix := strings.TrimSuffix(key, at)
+		if !slices.Contains([]string{mutationKey, patchKey, passedOverKey}, prefix) {
+			continue
 		}
 		one := found[at]
 		if _, err := fmt.Sscanf(at, "round_%d_index_%d", &one.round, &one.index); err != nil {
 			return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", key, err)
 		}
-		if err := json.Unmarshal([]byte(text), &one); err != nil {
+		if prefix == passedOverKey {
+			one.silent = true
+		} else if err := json.Unmarshal([]byte(text), &one); err != nil {
 			return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", key, err)
 		}
 		found[at] = one
@@ -56,11 +62,18 @@ func (e *event) calls() ([]call, error) {
 		out = append(out, one)
 	}
 	slices.SortFunc(out, func(a, b call) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.index, b.index)) })
+	if last := len(out) - 1; last >= 0 && e.refused() && !out[last].Mutated { // it may be why
+		out[last].silent = true
+	}
 	return out, nil
 }
 
-// kyverno tells whether a call was of Kyverno's webhook for resources.
-func (c call) kyverno() bool { return strings.HasPrefix(c.Webhook, "mutate.kyverno.svc") }
+// kyverno tells whether a call was of one of Kyverno's webhooks for resources.
+func (c call) kyverno() bool {
+	return slices.ContainsFunc([]string{"mutate.kyverno.svc", "mpol.validate.kyverno.svc", "nmpol.validate.kyverno.svc"}, func(name string) bool {
+		return strings.HasPrefix(c.Webhook, name)
+	})
+}
 
 // noteMutations holds what Kyverno's webhook made of an object against what the rules
 // make of the same object. Only of an object that is created does the log have the whole.
@@ -96,7 +109,16 @@ func (l *Ledger) noteMutations(ctx context.Context, e *event, at string) error {
 	return nil
 }
 
-// noteCall compares one call of Kyverno's webhook: given an object, it made another.
+// changedBy are the judges of what one of Kyverno's webhooks changes: by the policies that it
+// has, and no others.
+func (l *Ledger) changedBy(webhook string) *judge.Judges {
+	if l.changing[webhook] == nil {
+		l.changing[webhook] = l.judges.ChangingBy(func(p *policy.Policy) bool { return covers(webhook, p) })
+	}
+	return l.changing[webhook]
+}
+
+// noteCall compares one call of one of Kyverno's webhooks: given an object, it made another.
 func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []byte, at string) error {
 	request, err := e.request(given)
 	if err != nil {
@@ -107,25 +129,29 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 		return err
 	}
 	opinions := make([]judge.Opinion, len(l.rows))
-	ours := l.judges.Mutate(ctx, request, opinions)
+	ours := l.changedBy(c.Webhook).Mutate(ctx, request, opinions)
 	if ours == nil {
 		return nil
 	}
 	m := mutation{ours: ours, theirs: theirs, all: l.Whole, hidden: e.ObjectRef.Resource == "secrets"}
 	// What was filled in on both sides does not matter: the object in front of the rules counts.
 	m.theirs = m.transplant(given)
-	by := &denial{webhook: c.Webhook}
 	for i, r := range l.rows {
-		if r.form.Rule.Mutates() && !by.covers(r.form.Rule.Policy) {
-			m.all = false
-		}
-		if r.form.Rule.Mutates() && opinions[i].Mutation != nil {
+		switch p := r.form.Rule.Policy; {
+		case !r.form.Rule.Mutates():
+		case !covers(c.Webhook, p):
+			m.all = m.all && prefixOf(p) != ofKind(c.Webhook) // it may have it all the same
+		case opinions[i].Mutation != nil:
 			m.explained = append(m.explained, paths(opinions[i].Mutation.Patch())...)
 		}
 	}
 	for i, r := range l.rows {
-		if r.form.Rule.Mutates() && by.covers(r.form.Rule.Policy) && opinions[i].Mutation != nil {
-			m.note(r.of(Audit), opinions[i], e.subject(), at)
+		switch o := opinions[i]; {
+		case !r.form.Rule.Mutates() || !covers(c.Webhook, r.form.Rule.Policy) || o.Mutation == nil:
+		case !c.silent:
+			m.note(r.of(Audit), o, e.subject(), at)
+		case o.Status != interp.None:
+			r.of(Audit).cannotTell("Kyverno's webhook did not answer, or refused the request")
 		}
 	}
 	return nil

@@ -61,6 +61,8 @@ func (r *row) rehearsed(one Rehearsed, admitted bool) {
 		t.cannotTell("the action of the rule depends on the namespace")
 	case !yes:
 		t.cannotTell("Kyverno only audits the rule")
+	case one.Verdict == interp.Error && asks(r.form):
+		t.cannotTell(couldNotAsk)
 	case !denies:
 		t.cannotTell("kvap's webhook could not judge the request, and its policy lets it pass then")
 	default:

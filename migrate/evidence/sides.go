@@ -8,6 +8,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
@@ -36,6 +38,8 @@ func (l *Ledger) noteEvent(place int, e *event, at string) {
 		return
 	case ours.violated == theirs.violated:
 		t.agree(ours.violated)
+	case e.dryRun() && asks(l.rows[place].form):
+		t.cannotTell("of a dry run, what a rule asks for is not as it will be: its object is not kept, or was there before")
 	default:
 		t.disagree(true, func() report.Disagreement {
 			return report.Disagreement{Subject: e.subject(), At: at, Sides: []report.Voice{
@@ -95,10 +99,12 @@ func (l *Ledger) ours(place int, e *event) side {
 	f := l.rows[place].form
 	for _, w := range e.webhook {
 		if w.Policy == f.Rule.PolicyName() && w.Rule == f.Name {
-			return side{violated: true, message: w.Message}
+			return w.says(f)
 		}
 	}
 	switch {
+	case e.passedOver(".webhook.kvap.dev"):
+		return side{unknown: "kvap's webhook did not answer"}
 	case l.native(place): // but not asked about such a request
 	case f.Rule.Target == translate.Native:
 		return side{unknown: "no native policy that was made from the rule is given"}
@@ -108,6 +114,19 @@ func (l *Ledger) ours(place int, e *event) side {
 		return side{unknown: "kvap's webhook did not judge by the policy, or by another one, at that time"}
 	}
 	return side{silent: true}
+}
+
+// couldNotAsk is why an error is held against nobody: who is asked may answer the next time, and
+// what is watched may be read by then.
+const couldNotAsk = "kvap's webhook could not judge a rule that asks for something else"
+
+// says is what follows from a finding of kvap's webhook. What it cannot judge, the failure policy
+// decides.
+func (w webhookFinding) says(f *compile.Form) side {
+	if w.Status == interp.Error && asks(f) {
+		return side{violated: true, unknown: couldNotAsk}
+	}
+	return side{violated: w.Status != interp.Error || f.Rule.Policy.FailurePolicy == policy.Fail, message: w.Message}
 }
 
 // native tells whether some native policy judges by a rule.
@@ -208,19 +227,18 @@ func (e *event) theirs(r *row) side {
 		return side{silent: true}
 	}
 	yes, known := enforced(r.form)
-	code := e.ResponseStatus.Code
 	switch {
 	case e.denied != nil:
 		if message, ok := e.denied.rules[p.Name][r.form.Name]; ok {
 			return side{violated: true, message: message}
 		}
-		if !e.denied.covers(p) {
+		if !covers(e.denied.webhook, p) {
 			return side{unknown: "Kyverno denied the request by another of its webhooks"}
 		}
-	case code >= 300:
+	case e.refused():
 		return side{unknown: "the request was refused by somebody else"}
-	case e.failedOpen():
-		return side{unknown: "a webhook did not answer"}
+	case e.passedOver("kyverno.svc"):
+		return side{unknown: "Kyverno's webhook did not answer"}
 	}
 	switch {
 	case !known:
@@ -231,27 +249,67 @@ func (e *event) theirs(r *row) side {
 	return side{}
 }
 
-// failedOpen tells that some webhook was passed over because it did not answer.
-func (e *event) failedOpen() bool {
-	for key := range e.Annotations {
-		if strings.HasPrefix(key, "failed-open.validating.webhook.admission.k8s.io/") {
+// passedOver tells that a validating webhook was passed over because it did not answer: one
+// with a part in its name.
+func (e *event) passedOver(part string) bool {
+	for key, webhook := range e.Annotations {
+		if strings.HasPrefix(key, "failed-open.validating.webhook.admission.k8s.io/") && strings.Contains(webhook, part) {
 			return true
 		}
 	}
 	return false
 }
 
-// covers tells whether the webhook that denied judges a policy.
-func (d *denial) covers(p *policy.Policy) bool {
-	fine := len(p.MatchConditions) > 0
-	if before, name, ok := strings.Cut(d.webhook, "-finegrained-"); ok {
-		return fine && before != "" && name == strings.TrimPrefix(p.Within()+"-"+p.Name, "-")
+// covers tells whether one of Kyverno's webhooks for resources judges by a policy for certain.
+// Its name has the kind of the policies in front, and behind it their failure policy:
+//
+//	validate.kyverno.svc-fail                       ClusterPolicies and Policies
+//	mpol.validate.kyverno.svc-ignore                MutatingPolicies, though it changes objects
+//	mutate.kyverno.svc-fail-finegrained-shop-teams  the Policy teams of the namespace shop
+//
+// Policies in CEL with other selectors than the rest have webhooks of which the name does not
+// say whose they are.
+func covers(webhook string, p *policy.Policy) bool {
+	if ofKind(webhook) != prefixOf(p) {
+		return false
+	}
+	if _, name, ok := strings.Cut(webhook, "-finegrained-"); ok {
+		return name == strings.TrimPrefix(p.Within()+"-"+p.Name, "-")
 	}
 	mode := "-fail"
 	if p.FailurePolicy == policy.Ignore {
 		mode = "-ignore"
 	}
-	return !fine && strings.HasSuffix(d.webhook, mode)
+	return !standsAlone(p) && strings.HasSuffix(webhook, mode)
+}
+
+// ofKind is what stands in front of the name of a webhook.
+func ofKind(webhook string) string {
+	kind, _, _ := strings.Cut(webhook, "kyverno.svc")
+	return strings.TrimSuffix(strings.TrimSuffix(kind, "validate."), "mutate.")
+}
+
+// prefixOf is what stands in front of the names of the webhooks for a kind.
+func prefixOf(p *policy.Policy) string {
+	return map[string]string{
+		"ValidatingPolicy": "vpol.", "NamespacedValidatingPolicy": "nvpol.", "MutatingPolicy": "mpol.", "NamespacedMutatingPolicy": "nmpol.",
+		"ImageValidatingPolicy": "ivpol.", "NamespacedImageValidatingPolicy": "ivpol.",
+	}[p.Kind]
+}
+
+// standsAlone tells of a policy that Kyverno has a webhook of its own for, or may have: that of
+// one in CEL depends on whether the API server can read its conditions.
+func standsAlone(p *policy.Policy) bool {
+	conditions := p.MatchConditions
+	switch {
+	case p.Validating != nil:
+		conditions = p.Validating.MatchConditions
+	case p.Mutating != nil:
+		conditions = p.Mutating.MatchConditions
+	}
+	about := p.MatchConstraints()
+	return len(conditions) > 0 || about != nil && about.MatchPolicy == "Exact" ||
+		p.InCEL() && p.Source.Get("spec").Get("webhookConfiguration").Get("timeoutSeconds") != nil
 }
 
 // A denial is what Kyverno answers to a request that it does not admit.
