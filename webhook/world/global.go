@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,6 +26,9 @@ type globals struct {
 	mu      sync.RWMutex
 	source  *watch // of the entries; nil where the cluster has no such kind
 	entries map[string]*global
+	// followed tells that the entries which were there at first are among the entries, and read
+	// that each of these was read, or cannot be.
+	followed, read bool
 }
 
 // A global is an entry: objects that are watched, or an answer that is fetched again
@@ -73,17 +78,46 @@ func (g *globals) find(ctx context.Context) {
 	}
 }
 
-func (g *globals) synced() bool {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.source == nil || g.source.synced()
+// ready tells what rules cannot ask for yet; nil once each entry that was there at first was
+// read, or cannot be. One that is made later is not waited for: whoever makes it must not end
+// the readiness of all.
+func (g *globals) ready() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.read:
+		return nil
+	case !g.followed:
+		return errors.New("the global context entries are not read yet")
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.entries)) {
+		if g.entries[name].pending() {
+			return fmt.Errorf("the global context entry %s is not read yet", name)
+		}
+	}
+	g.read = true
+	return nil
+}
+
+// pending tells that it is not known yet whether an entry can be read.
+func (e *global) pending() bool {
+	if e.objects != nil {
+		return errors.Is(e.objects.unread(), errNotYet)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return errors.Is(e.err, errNotYet)
 }
 
 // follow starts and stops what the entries want.
 func (g *globals) follow(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.source == nil || !g.source.synced() {
+	if g.source != nil && !g.source.synced() {
+		return
+	}
+	g.followed = true
+	if g.source == nil {
 		return
 	}
 	there := map[string]bool{}
@@ -247,8 +281,8 @@ func (e *global) value(ctx context.Context, w *World, projection string) (any, e
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.objects != nil {
-		if !e.objects.synced() {
-			return nil, errNotYet
+		if err := e.objects.unread(); err != nil {
+			return nil, err
 		}
 		e.reread()
 	} else if e.err != nil {

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,6 +39,28 @@ func TestPersist(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The entries that are there at first are waited for, until each was read or cannot be. Those that
+// are made later end nobody's readiness.
+func TestGlobalsReady(t *testing.T) {
+	g := newGlobals(nil)
+	if g.ready() == nil {
+		t.Error("ready before the entries were looked for")
+	}
+	asked := &global{err: errNotYet}
+	g.followed, g.entries["asked"] = true, asked
+	if err := g.ready(); err == nil || !strings.Contains(err.Error(), "asked") {
+		t.Errorf("ready before an entry has its answer: %v", err)
+	}
+	asked.err = errors.New("nobody answers")
+	if err := g.ready(); err != nil {
+		t.Errorf("an entry that nobody answers is waited for: %v", err)
+	}
+	g.entries["later"] = &global{err: errNotYet}
+	if err := g.ready(); err != nil {
+		t.Errorf("an entry that came later is waited for: %v", err)
 	}
 }
 

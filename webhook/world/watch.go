@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,7 @@ type watch struct {
 	answer  []byte // to a list, as of a version
 	asOf    int64
 	outgrew bool // the answer has become too large to be kept
+	failed  error
 }
 
 func newWatches(client dynamic.Interface) *watches {
@@ -78,11 +80,30 @@ func (w *watches) start(ctx context.Context, at apiPath) *watch {
 	_, _ = out.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it has not stopped
 		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, n any) { changed(n) },
 	})
+	_ = out.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) { // it has not started
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		out.failed = err
+	})
 	go out.informer.RunWithContext(ctx)
 	return out
 }
 
 func (o *watch) synced() bool { return o.informer.HasSynced() }
+
+// unread is why there are no objects yet; nil where there are.
+func (o *watch) unread() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.synced():
+		return nil
+	case o.failed != nil:
+		return fmt.Errorf("it cannot be read: %w", o.failed)
+	}
+	return errNotYet
+}
 
 // get is an object that is watched. It must not be changed.
 func (o *watch) get(namespace, name string) (map[string]any, bool) {

@@ -142,10 +142,8 @@ func (w *World) Ready() error {
 		return errors.New("the namespaces are not read yet")
 	case !w.roles.synced():
 		return errors.New("the role bindings are not read yet")
-	case !w.globals.synced():
-		return errors.New("the global context entries are not read yet")
 	}
-	return nil
+	return w.globals.ready()
 }
 
 // Namespace is a Namespace as an object: from the cache, or, where that does not
