@@ -18,8 +18,14 @@ func TestThereAndBack(t *testing.T) {
 	c.apply(t, strings.TrimSpace(policies))
 	s := c.stream(t)
 	c.control(t)
+	c.migrateUntilKilled(t, 500*time.Millisecond, "shadow", "--all")
 	c.migrate(t, 0, "shadow", "--all")
 	s.check(t, "shadow")
+	for name := range kinds() {
+		if o := c.policyOf(t, "kyverno.io/v1", name); o != nil && (o.GetAnnotations()[v1alpha1.ModeKey] != "" || o.GetAnnotations()[v1alpha1.HistoryKey] != "") {
+			t.Errorf("shadow wrote into %s: %v", name, o.GetAnnotations())
+		}
+	}
 	c.migrate(t, 1, "enforce", "--all", "--yes") // nobody has compared
 	c.migrate(t, 0, "enforce", "--all", "--accept", "a test", "--dry-run", "server")
 	if got := c.record(t, "labelled"); got.Stage != v1alpha1.StageShadow || got.Doing != nil {
