@@ -51,6 +51,10 @@ type policyList struct {
 // read reads all objects of the kinds that are watched.
 func (l *policyLister) read(ctx context.Context, watched map[string]apischema.GroupVersionKind, now time.Time) (policyList, error) {
 	var out policyList
+	modes, err := l.recordedModes(ctx)
+	if err != nil {
+		return out, err
+	}
 	sources, exceptions := map[string]*policySource{}, map[string]*exception{}
 	for _, kind := range sourceKinds() {
 		gvk, ok := watched[kind.definition()]
@@ -70,7 +74,7 @@ func (l *policyLister) read(ctx context.Context, watched map[string]apischema.Gr
 				out.except(exceptions[key], trusted, now)
 				continue
 			}
-			if sources[key], err = l.source(ctx, o, key); err != nil {
+			if sources[key], err = l.source(ctx, o, key, l.modeOf(o, modes)); err != nil {
 				return out, err
 			}
 			out.sources = append(out.sources, sources[key])
@@ -91,6 +95,10 @@ func (l *policyLister) read(ctx context.Context, watched map[string]apischema.Gr
 // isOutdated tells that policies have come, gone or changed since they were read.
 func (l *policyLister) isOutdated(ctx context.Context) bool {
 	n := 0
+	modes, err := l.recordedModes(ctx)
+	if err != nil {
+		return false // who reads next will say so
+	}
 	for _, kind := range sourceKinds() {
 		gvk, ok := l.watched[kind.definition()]
 		if !ok || kind.exception {
@@ -102,7 +110,8 @@ func (l *policyLister) isOutdated(ctx context.Context) bool {
 		}
 		n += len(objects)
 		for i := range objects {
-			if s := l.sources[TranslationName(referenceTo(&objects[i]))]; s == nil || s.version != objects[i].GetResourceVersion() {
+			o := &objects[i]
+			if s := l.sources[TranslationName(referenceTo(o))]; s == nil || s.version != o.GetResourceVersion() || s.otherwise != l.modeOf(o, modes) {
 				return true
 			}
 		}
@@ -113,6 +122,27 @@ func (l *policyLister) isOutdated(ctx context.Context) bool {
 		}
 	}
 	return n != len(l.sources)
+}
+
+// recordedModes are the modes that records of migrations give policies, by the name of the record.
+func (l *policyLister) recordedModes(ctx context.Context) (map[string]string, error) {
+	var list v1alpha1.MigrationList
+	if err := l.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for i := range list.Items {
+		if m := &list.Items[i]; m.Status.Shadows() {
+			out[m.Name] = v1alpha1.ModeShadow
+		}
+	}
+	return out, nil
+}
+
+// modeOf is the mode of a policy that says none itself: the record of a migration goes before
+// the flag.
+func (l *policyLister) modeOf(o *unstructured.Unstructured, recorded map[string]string) string {
+	return cmp.Or(recorded[TranslationName(referenceTo(o))], l.mode)
 }
 
 func (l *policyLister) list(ctx context.Context, gvk apischema.GroupVersionKind) ([]unstructured.Unstructured, error) {
@@ -129,13 +159,13 @@ func (l *policyLister) list(ctx context.Context, gvk apischema.GroupVersionKind)
 
 // source reads a policy. Where its last good version cannot be asked for, nothing is
 // known of it, which is not the same as that there is none.
-func (l *policyLister) source(ctx context.Context, o *unstructured.Unstructured, key string) (*policySource, error) {
+func (l *policyLister) source(ctx context.Context, o *unstructured.Unstructured, key, otherwise string) (*policySource, error) {
 	before := l.sources[key]
 	if before != nil && before.ref.UID != o.GetUID() {
 		before = nil
 	}
 	var err error
-	s := readSource(o, l.mode, before, func() (text []byte) {
+	s := readSource(o, otherwise, before, func() (text []byte) {
 		text, err = l.remembered(ctx, referenceTo(o))
 		return text
 	})

@@ -48,6 +48,37 @@ func TestStatusesWaitForPolicies(t *testing.T) {
 	}
 }
 
+// A record of a migration puts a policy into shadow that names no mode, and lets go of it again.
+func TestRecordedMode(t *testing.T) {
+	p := object(t, "")
+	m := &v1alpha1.Migration{ObjectMeta: metav1.ObjectMeta{Name: TranslationName(referenceTo(p))}}
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(p, m).Build()
+	l := &policyLister{client: c, mode: v1alpha1.ModeOff}
+	for _, step := range []struct {
+		status v1alpha1.MigrationStatus
+		want   string
+	}{
+		{v1alpha1.MigrationStatus{Stage: v1alpha1.StageNone}, v1alpha1.ModeOff},
+		{v1alpha1.MigrationStatus{Doing: &v1alpha1.MigrationStep{Verb: "shadow", To: v1alpha1.StageShadow}}, v1alpha1.ModeShadow},
+		{v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow}, v1alpha1.ModeShadow},
+		{v1alpha1.MigrationStatus{Stage: v1alpha1.StageShadow, Doing: &v1alpha1.MigrationStep{Verb: "enforce", To: v1alpha1.StageEnforced}}, v1alpha1.ModeShadow},
+		{v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced}, v1alpha1.ModeOff},
+	} {
+		before := l.sources[m.Name]
+		m.Status = step.status
+		if err := c.Update(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		if outdated := before != nil && before.mode != step.want; outdated && !l.isOutdated(t.Context()) {
+			t.Errorf("%+v: nobody notices", step.status)
+		}
+		shelfOf(t, l)
+		if got := l.sources[m.Name].mode; got != step.want {
+			t.Errorf("%+v: the mode is %s, not %s", step.status, got, step.want)
+		}
+	}
+}
+
 // While API servers take up a change, only the policies whose objects have changed are
 // not seen to be enforced.
 func TestOthersStayEnforced(t *testing.T) {

@@ -37,6 +37,8 @@ type policySource struct {
 
 	kept    *v1alpha1.LastGood // the text for the next process, once it was asked for
 	version string             // the resource version that was read
+	// otherwise is the mode that it was read with, where it says none.
+	otherwise string
 }
 
 // text is what of an object means something: a policy of Kyverno's kind without what
@@ -75,13 +77,13 @@ func referenceTo(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 	}
 }
 
-// readSource makes a source of an object. before is what it was the last time, nil
+// readSource makes a source of an object, in a mode where it says none. before is what it was the last time, nil
 // where it is new; then remembered is the text of the last good version, if any.
 func readSource(o *unstructured.Unstructured, otherwise string, before *policySource, remembered func() []byte) *policySource {
-	if before != nil && before.version == o.GetResourceVersion() {
+	if before != nil && before.version == o.GetResourceVersion() && before.otherwise == otherwise {
 		return before
 	}
-	s := &policySource{ref: referenceTo(o), generation: o.GetGeneration(), version: o.GetResourceVersion()}
+	s := &policySource{ref: referenceTo(o), generation: o.GetGeneration(), version: o.GetResourceVersion(), otherwise: otherwise}
 	if s.ref.Group == v1alpha1.Group {
 		otherwise = v1alpha1.ModeEnforce
 	}

@@ -104,11 +104,11 @@ func TestUnknownLastGood(t *testing.T) {
 	s := &statusWriter{direct: broken{}}
 	l := &policyLister{mode: "enforce", remembered: s.remembered}
 	o := object(t, "1", "rules:", "rulez:")
-	if _, err := l.source(t.Context(), o, "p"); !errors.Is(err, errBroken) {
+	if _, err := l.source(t.Context(), o, "p", l.mode); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
 	}
 	l.remembered = func(context.Context, v1alpha1.PolicyReference) ([]byte, error) { return nil, nil }
-	if got, err := l.source(t.Context(), o, "p"); err != nil || got.policy != nil && got.policy.Action == policy.Enforce && !got.policy.Invalid {
+	if got, err := l.source(t.Context(), o, "p", l.mode); err != nil || got.policy != nil && got.policy.Action == policy.Enforce && !got.policy.Invalid {
 		t.Errorf("%v %v", got, err)
 	}
 }

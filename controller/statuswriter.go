@@ -196,8 +196,15 @@ func (s *statusWriter) remembered(ctx context.Context, ref v1alpha1.PolicyRefere
 
 // dropLastGood keeps the text of policies out of the cache.
 func dropLastGood(o any) (any, error) {
-	if t, ok := o.(*v1alpha1.PolicyTranslation); ok && t.Status.LastGood != nil {
-		t.Status.LastGood.Policy, t.Status.LastGood.Packed = "", nil
+	var kept *v1alpha1.LastGood
+	switch o := o.(type) {
+	case *v1alpha1.PolicyTranslation:
+		kept = o.Status.LastGood
+	case *v1alpha1.Migration:
+		kept = o.Status.Original
+	}
+	if kept != nil {
+		kept.Policy, kept.Packed = "", nil
 	}
 	return trimManagedFields(o)
 }

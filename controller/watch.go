@@ -152,13 +152,14 @@ func (w *watcher) mayComeUp(name string, now time.Time) bool {
 }
 
 // updateOwn watches what the controller writes, so that it is restored when somebody
-// else changes it. Without the definitions there is nothing to begin with. What is watched
+// else changes it, and the records that it goes by. Without the definitions there is nothing to begin with. What is watched
 // once stays so: the client waits to hear of what it wrote from where it listened first,
 // and where that has ended it would wait for ever.
 func (w *watcher) updateOwn(ctx context.Context, defined map[string]bool) error {
 	for definition, o := range map[string]client.Object{
 		"policytranslations." + v1alpha1.Group: &v1alpha1.PolicyTranslation{},
 		"params." + v1alpha1.Group:             &v1alpha1.Params{},
+		"migrations." + v1alpha1.Group:         &v1alpha1.Migration{},
 	} {
 		if !defined[definition] {
 			return errNotInstalled

@@ -65,7 +65,7 @@ func TestAppliedBeside(t *testing.T) {
 		}
 		th.world.Carrier, th.rules = carrier, RuleNames(carrier)
 		th.carrier = carrier
-		wants(t, th, Goal{Verb: Shadow}, "shadow would end that")
+		wants(t, th, Goal{Verb: Shadow, Apart: true}, "shadow would end that")
 		goal := Goal{Verb: Enforce, Way: v1alpha1.WayRemove}
 		if !same {
 			goal.Accept = "a test"
@@ -84,9 +84,7 @@ func TestOutOfShadow(t *testing.T) {
 	for _, byHand := range []bool{true, false} {
 		th := newTheatre(t, 4, v1alpha1.WayAdmission)
 		th.closes()
-		if ended, err := th.play(Goal{Verb: Shadow}, 500); !ended {
-			t.Fatal(err)
-		}
+		th.shadowApart()
 		th.world.Source, th.source = nil, nil
 		goal := Goal{Verb: Enforce}
 		wants(t, th, goal, "kvap migrate enforce p --accept REASON")

@@ -34,6 +34,8 @@ type Goal struct {
 	MaxAge time.Duration
 	// Unrecorded tells that nobody has a record: files have none.
 	Unrecorded bool
+	// InFiles tells that what is done is written to files.
+	InFiles bool
 	// Apart has policies of kvap.dev take part where that can be chosen, so that nothing is
 	// written into those of Kyverno.
 	Apart bool
@@ -77,6 +79,14 @@ func (g Goal) Next(w PolicyState) (*Move, error) {
 		return move, nil // to wait is nothing that is begun
 	}
 	return g.begin(w), nil
+}
+
+// LeavesSource tells that nothing will be written into the source: the record alone says that
+// it is in shadow, and that it is no longer.
+func (g Goal) LeavesSource(w PolicyState) bool {
+	inFiles := g.InFiles || g.Apart
+	return !inFiles && (g.Verb == Shadow || g.Verb == Rollback && g.To == v1alpha1.StageNone && w.Stage() == v1alpha1.StageShadow &&
+		w.status().Doing == nil && w.Carrier == nil && w.Source != nil && modeOf(w.Source) == "")
 }
 
 func (g Goal) stage() v1alpha1.MigrationStage {
@@ -202,7 +212,7 @@ func (g Goal) end(w PolicyState) *Move {
 func (g Goal) what(w PolicyState) string {
 	switch g.Verb {
 	case Shadow:
-		return "judged natively with the action Audit, beside Kyverno"
+		return "judged beside Kyverno, without effect"
 	case Enforce:
 		return map[v1alpha1.MigrationWay]string{
 			v1alpha1.WayAdmission: "kvap enforces; admission is off in the policy, for Kyverno",

@@ -22,6 +22,7 @@ type theatre struct {
 	kyverno *unstructured.Unstructured
 	source  *unstructured.Unstructured // as the controller judges by it
 	carrier *unstructured.Unstructured
+	mode    string // that the record gave the source then
 	rules   []string
 
 	versions int // that were given to what rivals have written
@@ -34,10 +35,10 @@ func (th *theatre) pass() {
 		th.kyverno = w.Source
 	}
 	if th.rand.IntN(3) == 0 {
-		th.source, th.carrier = w.Source, w.Carrier
+		th.source, th.carrier, th.mode = w.Source, w.Carrier, w.recordedMode()
 	}
 	if th.rand.IntN(3) == 0 { // the controller tells of what it has taken up
-		w.SourceStatus, w.CarrierStatus = seenOf(th.source), seenOf(th.carrier)
+		w.SourceStatus, w.CarrierStatus = seenOf(th.source, th.mode), seenOf(th.carrier, "")
 	}
 	w.Kyverno = Judging{Yes: th.kyverno != nil && th.kyverno == w.Source && !isOff(w.Source)}
 	th.judged()

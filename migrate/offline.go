@@ -14,7 +14,7 @@ import (
 // Offline is what becomes of a policy of a file, where no cluster is asked, and the
 // components that lead there.
 func (g Goal) Offline(w PolicyState) (report.HandedOverPolicy, []Component) {
-	g.Unrecorded = true
+	g.Unrecorded, g.InFiles = true, true
 	out := HandedOver(w)
 	left := func(err error) (report.HandedOverPolicy, []Component) {
 		out.Left = err.Error()
@@ -125,7 +125,7 @@ func (w PolicyState) after(m *Move) PolicyState {
 	case m.Record != nil:
 		w.Record = m.Record
 	case m.IsWait():
-		w.SourceStatus, w.CarrierStatus = seenOf(w.Source), seenOf(w.Carrier)
+		w.SourceStatus, w.CarrierStatus = seenOf(w.Source, w.recordedMode()), seenOf(w.Carrier, "")
 		w.Kyverno = Judging{Yes: w.Source != nil && !isOff(w.Source) && !w.GivenUp}
 	case cmp.Or(m.Write, m.Delete).GroupVersionKind().Group == v1alpha1.Group:
 		w.Carrier = m.Write
@@ -135,9 +135,10 @@ func (w PolicyState) after(m *Move) PolicyState {
 	return w
 }
 
-func seenOf(policy *unstructured.Unstructured) ControllerStatus {
+// seenOf is what a controller says of a policy, in the given mode where it names none.
+func seenOf(policy *unstructured.Unstructured, otherwise string) ControllerStatus {
 	if policy == nil {
 		return ControllerStatus{}
 	}
-	return ControllerStatus{Exists: true, UID: policy.GetUID(), Mode: modeOf(policy), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
+	return ControllerStatus{Exists: true, UID: policy.GetUID(), Mode: cmp.Or(modeOf(policy), otherwise), Generation: policy.GetGeneration(), Judging: Judging{Yes: true}}
 }

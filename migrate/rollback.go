@@ -31,8 +31,11 @@ func (g Goal) rollback(w PolicyState) (*Move, error) {
 		return nil, nil // somebody deleted it while it was Kyverno's
 	}
 	back := modeOf(original)
-	if g.To == v1alpha1.StageShadow {
+	switch {
+	case g.To == v1alpha1.StageShadow && g.InFiles:
 		back = v1alpha1.ModeShadow
+	case g.To == v1alpha1.StageShadow:
+		back = "" // which leaves it to the record
 	}
 	if g.To == v1alpha1.StageShadow && w.shadowedApart() {
 		return nil, nil
@@ -43,13 +46,13 @@ func (g Goal) rollback(w PolicyState) (*Move, error) {
 	if m := w.restore(original, back, g.kept()); m != nil {
 		return m, nil
 	}
-	if m := w.noteUnderWay(w.Source, "rollback-1-kyverno-on"); m != nil && !w.closed() {
+	if m := w.noteUnderWay(w.Source, "rollback-1-kyverno-on"); m != nil && !w.closed() && (w.wasEnforced() || w.Stage() != v1alpha1.StageShadow) {
 		return m, nil
 	}
 	if (w.Carrier != nil && modeOf(w.Carrier) != v1alpha1.ModeShadow || modeOf(w.Source) == v1alpha1.ModeEnforce && back != v1alpha1.ModeEnforce) && !w.Kyverno.Yes {
 		return wait("see that Kyverno enforces it", w.Kyverno.Why), nil
 	}
-	return w.letGo(back), nil
+	return g.letGo(w, back), nil
 }
 
 // wasEnforced tells that a verb was under way by which the source may have gone.
@@ -118,14 +121,14 @@ func (w PolicyState) forget() *Move {
 }
 
 // letGo ends kvap's part, once Kyverno judges.
-func (w PolicyState) letGo(back string) *Move {
+func (g Goal) letGo(w PolicyState, back string) *Move {
 	const part = "rollback-2-native-off"
 	if w.Carrier != nil {
 		return &Move{Does: "delete the policy of kvap.dev", Part: part, Delete: w.Carrier}
 	}
-	does := "have kvap judge it in shadow again"
-	if back == "" {
-		does = "have kvap let go of it"
+	does := "have kvap let go of it"
+	if g.To == v1alpha1.StageShadow {
+		does = "have kvap judge it in shadow again"
 	}
 	if m := w.annotated(w.Source, part, does, map[string]string{v1alpha1.ModeKey: back}); m != nil {
 		return m
@@ -135,8 +138,8 @@ func (w PolicyState) letGo(back string) *Move {
 		return &Move{Does: "see that kvap has let go", Wait: "the controller still judges by the policy of kvap.dev", Optional: true}
 	case back != v1alpha1.ModeEnforce && w.SourceStatus.Exists && w.SourceStatus.Mode == v1alpha1.ModeEnforce:
 		return &Move{Does: "see that kvap has let go", Wait: "the controller still enforces it", Optional: true}
-	case back == v1alpha1.ModeShadow && !w.SourceStatus.as(back, w.Source).Yes:
-		return &Move{Does: "see that it is in shadow", Wait: w.SourceStatus.as(back, w.Source).Why, Optional: true}
+	case g.To == v1alpha1.StageShadow && !w.SourceStatus.as(v1alpha1.ModeShadow, w.Source).Yes:
+		return &Move{Does: "see that it is in shadow", Wait: w.SourceStatus.as(v1alpha1.ModeShadow, w.Source).Why, Optional: true}
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 )
 
-// shadow has kvap judge beside Kyverno, without effect.
+// shadow has kvap judge beside Kyverno, without effect: the controller goes by the record, so
+// nothing is written into the policy. Files have no record.
 func (g Goal) shadow(w PolicyState) (*Move, error) {
 	if err := w.refuseAbsent(); err != nil {
 		return nil, err
@@ -19,11 +20,15 @@ func (g Goal) shadow(w PolicyState) (*Move, error) {
 	if isOff(w.Source) {
 		return nil, fmt.Errorf("kvap enforces it, and Kyverno is switched off in it: in shadow nobody would judge requests by it; kvap migrate rollback %s comes first", w.Title())
 	}
-	if g.apart(w) {
+	switch mode, _ := v1alpha1.ModeOf(w.Source, v1alpha1.ModeShadow); {
+	case g.apart(w) && (g.Apart || g.InFiles):
 		return g.shadowApart(w)
-	}
-	if m := w.annotated(w.Source, "shadow-1-beside", "have kvap judge it beside Kyverno, without effect", map[string]string{v1alpha1.ModeKey: v1alpha1.ModeShadow}); m != nil {
-		return m, nil
+	case g.InFiles:
+		if m := w.annotated(w.Source, "shadow-1-beside", "have kvap judge it beside Kyverno, without effect", map[string]string{v1alpha1.ModeKey: v1alpha1.ModeShadow}); m != nil {
+			return m, nil
+		}
+	case mode != v1alpha1.ModeShadow:
+		return nil, fmt.Errorf("%s of it says %s, which counts more than the record; take that out of the policy first", v1alpha1.ModeKey, mode)
 	}
 	if seen := w.SourceStatus.as(v1alpha1.ModeShadow, w.Source); !seen.Yes {
 		return wait("see that it is judged", seen.Why), nil

@@ -30,7 +30,7 @@ type PolicyState struct {
 	Closed string
 	// Carrier is the policy in kvap's kind, of the same name; nil where there is none.
 	Carrier *unstructured.Unstructured
-	// SourceSeen and CarrierSeen are what the controller says of them.
+	// SourceStatus and CarrierStatus are what the controller says of them.
 	SourceStatus, CarrierStatus ControllerStatus
 	// Kyverno tells whether Kyverno judges requests by the source as it is, and GivenUp that
 	// it carries out no policy of the kind any more.
@@ -114,6 +114,15 @@ func isOff(policy *unstructured.Unstructured) bool {
 // modeOf is the mode that a policy asks for; "" where it does not.
 func modeOf(policy *unstructured.Unstructured) string {
 	return policy.GetAnnotations()[v1alpha1.ModeKey]
+}
+
+// recordedMode is the mode that the record gives the source, where that names none; "" where it
+// gives none.
+func (w PolicyState) recordedMode() string {
+	if w.status().Shadows() {
+		return v1alpha1.ModeShadow
+	}
+	return ""
 }
 
 // leftBehind tells of a policy of kvap.dev that an enforce made when a rollback had ended

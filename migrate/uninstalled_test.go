@@ -73,7 +73,7 @@ func TestAdoptOfWhatIsGone(t *testing.T) {
 			break
 		}
 		if move.IsWait() {
-			th.world.CarrierStatus = seenOf(th.world.Carrier)
+			th.world.CarrierStatus = seenOf(th.world.Carrier, "")
 			th.source, th.carrier, th.world.SourceStatus = nil, th.world.Carrier, ControllerStatus{}
 			continue
 		}

@@ -94,6 +94,12 @@ type MigrationStatus struct {
 	Comparison *Comparison `json:"comparison,omitempty"`
 }
 
+// Shadows tells that kvap judges beside Kyverno by the policy, without effect, where the
+// policy itself names no mode.
+func (s MigrationStatus) Shadows() bool {
+	return s.Stage == StageShadow || s.Doing != nil && s.Doing.To == StageShadow
+}
+
 // MigrationStep is something that was done to a policy.
 type MigrationStep struct {
 	// Verb is that of `kvap migrate`.

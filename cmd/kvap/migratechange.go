@@ -103,7 +103,7 @@ func newMigrateShadow() *cobra.Command {
 		long: `Shadow has the controller make the native objects of policies with the action Audit,
 never Deny, and waits until they are seen to judge. Rules without a native form are
 judged by kvap's webhook, which admits always and changes nothing. Kyverno goes on as
-before. What both find is held against Kyverno by kvap migrate compare.`,
+before, and nothing is written into its policies: the controller goes by the record. What both find is held against Kyverno by kvap migrate compare.`,
 		example: `  kvap migrate shadow require-owner
   kvap migrate shadow --all --dry-run=client
   kvap migrate shadow -f policies/ --output-dir migration/`,
@@ -167,7 +167,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 		return errors.New("name policies, or choose them by --all or -l")
 	}
 	goal := migrate.Goal{
-		Verb: v.name, Accept: f.accept, MaxAge: f.maxAge, To: v1alpha1.MigrationStage(f.to),
+		Verb: v.name, Accept: f.accept, MaxAge: f.maxAge, To: v1alpha1.MigrationStage(f.to), InFiles: f.outputDir != "",
 		Apart: f.outputDir != "" && f.remainder == convert.RemainderKvap,
 	}
 	if f.way != "auto" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,9 @@ type policyTask struct {
 	waiting time.Time // since when, zero where nothing is waited for
 	awaited string    // what
 	both    time.Time // since when both sides were seen to judge; zero where they are not
+
+	next   *migrate.Move // to make now; nil where there is none
+	failed error         // why it was not made
 }
 
 // NewHandover settles how each of the chosen policies goes, from the states as they were
@@ -60,15 +64,34 @@ type policyTask struct {
 func NewHandover(ctx context.Context, reader *Reader, first PolicyStates, chosen []string, goal migrate.Goal, o Options) *Handover {
 	h := &Handover{options: o, goal: goal, reader: reader, first: first}
 	for _, name := range chosen {
-		t := &policyTask{name: name, goal: goal, out: migrate.HandedOver(*first[name])}
-		h.tasks = append(h.tasks, t)
-		h.choose(ctx, t, first[name])
+		h.tasks = append(h.tasks, &policyTask{name: name, goal: goal, out: migrate.HandedOver(*first[name])})
 	}
+	each(h.tasks, func(t *policyTask) { h.choose(ctx, t, first[t.name]) })
 	return h
+}
+
+// atOnce is how many policies are tried or written at once: each write may wait for what others
+// have to say of it, such as Kyverno's own webhook for policies.
+const atOnce = 10
+
+// each does something to each of some tasks, to several at once.
+func each(tasks []*policyTask, do func(*policyTask)) {
+	var working errgroup.Group
+	working.SetLimit(atOnce)
+	for _, t := range tasks {
+		working.Go(func() error {
+			do(t)
+			return nil
+		})
+	}
+	_ = working.Wait() // there is no error
 }
 
 // choose settles what a task is, and leaves one that is not to be begun.
 func (h *Handover) choose(ctx context.Context, t *policyTask, w *migrate.PolicyState) {
+	if h.goal.LeavesSource(*w) {
+		return
+	}
 	if err := h.reader.tryClosed(ctx, w); err != nil {
 		t.leave("whether the API server takes such a policy cannot be tried: %v", err)
 		return
@@ -160,12 +183,18 @@ func (h *Handover) Run(ctx context.Context) (report.Handover, error) {
 		if err != nil {
 			return h.report(), err
 		}
+		var due []*policyTask
+		for _, t := range h.tasks {
+			if t.next = nil; !t.done && h.decide(t, ws) {
+				due = append(due, t)
+			}
+		}
+		each(due, func(t *policyTask) { t.failed = carryOut(ctx, h.reader.Connection, t.next) })
 		open, moved := 0, false
 		for _, t := range h.tasks {
-			if t.done {
-				continue
+			if t.next != nil {
+				moved = h.took(ctx, t, ws[t.name]) || moved
 			}
-			moved = h.step(ctx, t, ws) || moved
 			if !t.done {
 				open++
 			}
@@ -195,12 +224,12 @@ func (h *Handover) patient() bool {
 	return false
 }
 
-// step makes the next move of a policy, and tells whether there was one.
-func (h *Handover) step(ctx context.Context, t *policyTask, ws PolicyStates) bool {
-	w := ws[t.name]
-	if w == nil { // all of it is gone
-		w = &migrate.PolicyState{Now: time.Now(), Name: t.name, Ref: h.first[t.name].Ref}
+// decide settles the next move of a policy, and tells whether there is one to make.
+func (h *Handover) decide(t *policyTask, ws PolicyStates) bool {
+	if ws[t.name] == nil { // all of it is gone
+		ws[t.name] = &migrate.PolicyState{Now: time.Now(), Name: t.name, Ref: h.first[t.name].Ref}
 	}
+	w := ws[t.name]
 	t.out.To, t.out.Way = string(w.Stage()), ""
 	if w.Record != nil {
 		t.out.Way = string(w.Record.Status.Way)
@@ -209,18 +238,22 @@ func (h *Handover) step(ctx context.Context, t *policyTask, ws PolicyStates) boo
 	switch {
 	case err != nil:
 		t.leave("%v", err)
-		return false
 	case move == nil:
 		t.done = true
-		return false
 	case move.IsWait():
 		t.both = time.Time{}
 		h.await(t, move)
-		return false
 	case move.Releases() && t.onTheWay():
-		return false
+	default:
+		t.next = move
 	}
-	err = carryOut(ctx, h.reader.Connection, move)
+	return t.next != nil
+}
+
+// took says what follows from a move that was made, or failed, and tells whether all is to be
+// read anew at once.
+func (h *Handover) took(ctx context.Context, t *policyTask, w *migrate.PolicyState) bool {
+	move, err := t.next, t.failed
 	if !unanswered(err) {
 		t.waiting = time.Time{}
 	}

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -115,4 +117,23 @@ func TestAwait(t *testing.T) {
 	if !h.tasks[0].done || !strings.Contains(h.tasks[0].out.Left, "gave up after 1m34s: not yet") {
 		t.Errorf("it waits for ever: %q", h.tasks[0].out.Left)
 	}
+}
+
+// Each write of a policy may wait for others, such as Kyverno's webhook for policies: several
+// are made at once, though not any number.
+func TestSeveralAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var working, most atomic.Int32
+		begun := time.Now()
+		each(make([]*policyTask, 3*atOnce), func(*policyTask) {
+			if n := working.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			time.Sleep(10 * time.Second)
+			working.Add(-1)
+		})
+		if took := time.Since(begun); most.Load() != atOnce || took != 30*time.Second {
+			t.Errorf("%d at once, and %s for all; want %d", most.Load(), took, atOnce)
+		}
+	})
 }

@@ -40,6 +40,8 @@ type Reader struct {
 	staying map[string][]string
 	// arounds are what is around versions of policies, once somebody asks for it.
 	arounds map[string][]map[string]any
+	// trying is held by who looks at closed, or writes there.
+	trying sync.Mutex
 	// closed is what the API server says of policies that it does not take, by the name of
 	// the record, for those that were tried.
 	closed map[string]string

@@ -95,6 +95,8 @@ func (r *Reader) tryClosed(ctx context.Context, w *migrate.PolicyState) error {
 		return err
 	}
 	w.Closed = says
+	r.trying.Lock()
+	defer r.trying.Unlock()
 	r.closed[w.Name] = says
 	return nil
 }

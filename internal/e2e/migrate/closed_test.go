@@ -136,8 +136,9 @@ func TestClosed(t *testing.T) {
 			c.unwritten(t, "rollback", was)
 
 			c.migrate(t, 0, "shadow", "mixed")
-			if o := c.policyOf(t, "kvap.dev/v1alpha1", "mixed"); o == nil || o.GetAnnotations()[v1alpha1.ModeKey] != v1alpha1.ModeShadow {
-				t.Errorf("in shadow is %v", o)
+			c.unwritten(t, "shadow", was)
+			if o := c.policyOf(t, "kvap.dev/v1alpha1", "mixed"); o != nil {
+				t.Errorf("shadow has made %v", o)
 			}
 			if out, _ := c.try(t, "compare", "mixed", "--verify", "20"); !strings.Contains(out, "mixed   labelled") || !strings.Contains(out, "agree") {
 				t.Error("compare says nothing of what is in shadow beside it")

@@ -84,7 +84,8 @@ func TestDeletedAndOwned(t *testing.T) {
 	if err := c.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if out := c.migrate(t, 1, "shadow", "asks"); !strings.Contains(out, "Argo CD manages it") || !strings.Contains(out, "--output-dir") {
+	c.migrate(t, 0, "shadow", "asks") // which writes nothing into it
+	if out := c.migrate(t, 1, "enforce", "asks", "--accept", "a test", "--yes"); !strings.Contains(out, "Argo CD manages it") || !strings.Contains(out, "--output-dir") {
 		t.Error("Argo CD would undo it, and that was not said")
 	}
 }

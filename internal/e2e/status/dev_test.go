@@ -181,7 +181,7 @@ func TestDevClosed(t *testing.T) {
 		code       int
 	}{
 		{"plan", "Kyverno is 1.20.0", 0},
-		{"shadow --all", "make a policy of kvap.dev with the same spec, without effect", 0},
+		{"shadow --all", "note in the record that it is done: shadow", 0},
 		{"compare -q", "next: kvap migrate enforce tried", 0},
 		{"enforce --all --yes --accept tried", "delete Kyverno's policy, which is in the record", 0},
 		{"adopt --all --yes", "adopted", 0},
