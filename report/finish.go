@@ -65,7 +65,7 @@ func (p LeftPolicy) title() string {
 }
 
 func (f Finish) words(end string) string {
-	head := "Kyverno is still needed."
+	head := "Something needs Kyverno still, or its definitions."
 	if f.Done {
 		head = "Nothing needs Kyverno any more."
 	}

@@ -8,11 +8,11 @@ import (
 // WriteTable writes a row for each policy, in the order in which they go; what existing
 // objects violate; and what a request costs.
 func (p Plan) WriteTable(w io.Writer) error {
-	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "NATIVE OBJECTS", "VIOLATED", "KYVERNO 1.20", "KYVERNO 1.21", "CODES"}}
+	rows := [][]string{{"WAVE", "POLICY", "KIND", "BECOMES", "ACTION", "RULES", "VIOLATED", "KYVERNO 1.20", "KYVERNO 1.21", "CODES"}}
 	titles := p.titles()
 	for i, one := range p.Policies {
 		rows = append(rows, []string{fmt.Sprint(one.Wave), titles[i], one.Kind, one.Becomes, one.action(),
-			fmt.Sprint(len(one.Rules)), fmt.Sprint(len(one.Objects)), one.violated(), orDash(one.Kyverno.On120), orDash(one.Kyverno.On121), codeList(one.codes())})
+			fmt.Sprint(len(one.Rules)), one.violated(), orDash(one.Kyverno.On120), orDash(one.Kyverno.On121), codeList(one.codes())})
 	}
 	below := ""
 	if p.Looked != nil {
@@ -37,7 +37,7 @@ func (p Plan) WriteTable(w io.Writer) error {
 	for _, wave := range p.Waves {
 		foot += fmt.Sprintf("wave %d, %s: %s. %s\n", wave.Number, Count(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
 	}
-	foot += p.upgradeText() + p.Totals.String() + "\n"
+	foot += p.upgradeText() + p.Totals.String() + "\n" + p.nativeText()
 	switch codes := p.allCodes(); len(codes) {
 	case 0:
 	case 1:
@@ -51,4 +51,19 @@ func (p Plan) WriteTable(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, foot)
 	return err
+}
+
+// nativeText says how many native policies there will be. One that policies share counts once:
+// nine for each of them about Pods and their controllers would be nine in all.
+func (p Plan) nativeText() string {
+	names := map[string]bool{}
+	for _, one := range p.Policies {
+		for _, name := range one.Objects {
+			names[name] = true
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return Count(len(names), "native policy", "native policies") + " will have all native rules; policies about the same resource share one\n"
 }

@@ -19,6 +19,8 @@ type devFlags struct {
 	crds    []string
 	kyverno string
 	verbose bool
+	// registries are those that rules may ask for images.
+	registries []string
 }
 
 func newDev() *cobra.Command {
@@ -71,6 +73,7 @@ Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error
 	addChoice(flags, &f.kyverno, "kyverno", dev.NoKyverno, "have Kyverno enforce the policies: stand-in, which --kyverno alone means, or real; 1.20 stands in for that version, which enforces none", dev.Kyvernos()...)
 	flags.Lookup("kyverno").NoOptDefVal = dev.StandIn
 	flags.StringSliceVar(&f.crds, "crds", nil, "files and folders of CustomResourceDefinitions to install first")
+	flags.StringSliceVar(&f.registries, "image-registries", nil, "registries, perhaps with a repository, that rules may ask for images; none by default")
 	flags.StringVar(&f.dir, "dir", "", "keep data, logs and kubeconfig files in this folder, which stays; a temporary one, which goes, by default")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "log what the controller does")
 	addRecursive(flags)
@@ -93,7 +96,7 @@ func runDev(cmd *cobra.Command, paths []string, f devFlags) error {
 		logs = cmd.ErrOrStderr()
 	}
 	err = dev.Run(ctx, dev.Options{
-		Dir: f.dir, Controller: controller.Options{Mode: f.mode, ExceptionNamespaces: []string{"*"}, Version: version().Version}, Kyverno: f.kyverno, Definitions: definitions, Objects: objects,
+		Dir: f.dir, Controller: controller.Options{Mode: f.mode, ExceptionNamespaces: []string{"*"}, Version: version().Version}, Kyverno: f.kyverno, Registries: f.registries, Definitions: definitions, Objects: objects,
 		Out: cmd.OutOrStdout(), Errs: cmd.ErrOrStderr(), Log: logTo(logs, false),
 	})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {

@@ -33,7 +33,8 @@ import (
 type Options struct {
 	Dir         string // for data, logs and kubeconfig files; a temporary one where empty
 	Controller  controller.Options
-	Kyverno     string // what runs beside kvap
+	Kyverno     string   // what runs beside kvap
+	Registries  []string // that rules may ask for images
 	Definitions []controlplane.CRD
 	Objects     []*unstructured.Unstructured // policies and exceptions
 	Out, Errs   io.Writer
@@ -64,6 +65,9 @@ const devUser = "kvap"
 // Run runs all of it until the context ends.
 func Run(ctx context.Context, o Options) (err error) {
 	d := &running{Options: o}
+	if d.Controller.MetricsAddress, err = controlplane.FreeAddress(); err != nil {
+		return err
+	}
 	definitions := o.Definitions
 	fmt.Fprintln(d.Errs, "starting etcd, kube-apiserver and kube-controller-manager on loopback…")
 	users := []controlplane.User{{Name: devUser, Groups: []string{"system:masters"}}}
@@ -93,7 +97,9 @@ func Run(ctx context.Context, o Options) (err error) {
 	defer cancel()
 	server := incluster.Options{
 		Controller: d.Controller, Cleanup: incluster.CleanAuto,
-		Webhook: incluster.Webhook{Endpoint: endpoint.Endpoint{Address: "127.0.0.1:0"}, ExcludeGroups: []string{"system:nodes"}},
+		Webhook: incluster.Webhook{
+			Endpoint: endpoint.Endpoint{Address: "127.0.0.1:0"}, ExcludeGroups: []string{"system:nodes"}, Registries: d.Registries, LocalRegistries: true,
+		},
 	}
 	go func() {
 		ended <- incluster.Run(ctx, d.plane.Config(devUser), server, d.Log)
@@ -170,16 +176,26 @@ func (d *running) greet() {
 	case kyvernoClosed:
 		try = wayPast
 	}
-	fmt.Fprintf(d.Out, "\nexport KUBECONFIG=%s\n\n%s", d.plane.Kubeconfig(controlplane.Admin), try)
+	fmt.Fprintf(d.Out, greeting, d.plane.Kubeconfig(controlplane.Admin), try, d.Controller.MetricsAddress)
 }
+
+// greeting has the kubeconfig file, what to try, and where metrics are.
+const greeting = `
+export KUBECONFIG=%s
+
+%s
+kvap.dev has kinds of the same names as kyverno.io, and kubectl takes the first: name the group,
+as in kubectl get clusterpolicies.kyverno.io
+Metrics of the controller and the webhook: http://%s/metrics
+
+Ctrl-C ends it and leaves nothing behind.
+`
 
 // wayAlone is what to try where there is no Kyverno.
 const wayAlone = `kubectl get policytranslations                # what became of each policy
 kubectl get validatingadmissionpolicies       # what the API server judges by
 kubectl apply -f policy.yaml                  # one more policy
 kubectl apply --dry-run=server -f object.yaml # is it denied?
-
-Ctrl-C ends it and leaves nothing behind.
 `
 
 // wayOff is what to try where Kyverno is stood in for.
@@ -189,8 +205,6 @@ kvap migrate shadow --all                     # the first step
 kvap status -A                                # where each policy is
 
 The whole way is in ` + diag.Docs + `migration.md.
-
-Ctrl-C ends it and leaves nothing behind.
 `
 
 // wayPast is what to try where Kyverno 1.20 is stood in for.
@@ -201,8 +215,6 @@ kvap migrate shadow --all                     # the first step
 kvap status -A                                # where each policy is
 
 The whole way is in ` + diag.Docs + `upgrade-1.20.md.
-
-Ctrl-C ends it and leaves nothing behind.
 `
 
 // withStandIns adds a definition for each kind of Kyverno that the controller reads and

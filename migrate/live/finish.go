@@ -113,6 +113,8 @@ func nextFor(w migrate.PolicyState, keep int) (string, int) {
 		return "Kyverno has rules left in it: " + strings.Join(w.Staying, ", "), keep + 1
 	case !enforced.Yes && migrate.KyvernoIsOff(w.Source):
 		return "nobody is seen to enforce it: Kyverno is switched off in it, and " + enforced.Why, keep + 1
+	case !enforced.Yes && !recorded && !w.Kyverno.Yes:
+		return "nobody enforces it, as far as is seen (" + w.Kyverno.Why + "): kvap migrate enforce " + name, keep + 1
 	case !enforced.Yes && !recorded:
 		return "Kyverno enforces it: kvap migrate enforce " + name, keep + 1
 	case !enforced.Yes:

@@ -38,10 +38,12 @@ func TestFinishWithoutRecord(t *testing.T) {
 		"by nobody":           {off, migrate.ControllerStatus{}, nil, 1, "nobody is seen to enforce it"},
 		"recorded, by nobody": {off, migrate.ControllerStatus{Exists: true, Mode: v1alpha1.ModeShadow}, record, 1, "nobody is seen to enforce it"},
 		"not moved":           {on, migrate.ControllerStatus{}, nil, 1, "Kyverno enforces it"},
+		"no Kyverno":          {on, migrate.ControllerStatus{}, nil, 1, "nobody enforces it, as far as is seen (it is away): kvap migrate enforce p"},
 		"made again":          {on, migrate.ControllerStatus{}, record, 1, "it is there again"},
 		"on its way back":     {on, migrate.ControllerStatus{}, back, 1, "kvap migrate rollback p goes on"},
 	} {
-		w := migrate.PolicyState{Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Source: one.source, SourceStatus: one.seen, Record: one.record}
+		w := migrate.PolicyState{Ref: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "p"}, Source: one.source, SourceStatus: one.seen, Record: one.record,
+			Kyverno: migrate.Judging{Yes: name != "no Kyverno", Why: "it is away"}}
 		if next, keeps := nextFor(w, 0); keeps != one.keeps || !strings.Contains(next, one.want) {
 			t.Errorf("%s: %q, and %d keep Kyverno; want %q and %d", name, next, keeps, one.want, one.keeps)
 		}
