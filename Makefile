@@ -7,6 +7,7 @@ SHELL := bash
 # method: with none, the linker leaves out those that nothing calls, a third of it all.
 export GOFLAGS := $(strip $(GOFLAGS) -tags=grpcnotrace)
 
+BUILD := go build -trimpath -ldflags '-s -w' -o bin/kvap ./cmd/kvap
 TOOL := go tool -modfile=tools/go.mod
 HELM := go tool -modfile=tools/helm.mod helm
 FUZZTIME ?= 1m
@@ -18,11 +19,13 @@ CORPUS ?= ../shared/corpus
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
-demo: build ## build kvap, convert the fixture policies, show one before and after
+demo: ## build kvap, convert a dozen example policies, show one before and after
+	@echo "# Building bin/kvap. The first time go compiles Kubernetes' libraries too: some six minutes on two cores, after that seconds."
+	@GOFLAGS='$(GOFLAGS) -v' $(BUILD) 2>&1 | awk '/^[a-z0-9.-]+(\/|$$)/ && !/:/ {printf "\r# %d packages", ++n; fflush(); next} {print} END {if (n) print ""}'
 	@./fixtures/demo.sh bin/kvap
 
 build: ## build bin/kvap
-	go build -trimpath -ldflags '-s -w' -o bin/kvap ./cmd/kvap
+	$(BUILD)
 
 # Those of a release that `make build` does not build on linux/amd64. A minute and a half of
 # two processors for each without a build cache; TestPlatforms checks types alone, in seconds.
