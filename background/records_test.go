@@ -248,3 +248,45 @@ func TestRemovalWaits(t *testing.T) {
 		t.Errorf("%v, told %v", b.cluster.log, b.told)
 	}
 }
+
+// outdated is a store that somebody else writes to.
+type outdated struct {
+	memoryStore
+	is bool
+}
+
+func (o *outdated) Load(ctx context.Context) ([]RuleRecord, error) {
+	o.is = false
+	return o.memoryStore.Load(ctx)
+}
+
+func (o *outdated) Save(ctx context.Context, all []RuleRecord) error {
+	if o.is {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "kvap-generated", nil)
+	}
+	return o.memoryStore.Save(ctx, all)
+}
+
+// What somebody else has written down is read before this process writes again, and is
+// done: what a rule has left that only the other knew goes.
+func TestRecordsOfSomebodyElse(t *testing.T) {
+	b := start(t, copies, shop, source)
+	store := &outdated{}
+	b.options.Records = store
+	b.begin()
+	if err := b.doRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other := RuleRecord{Policy: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "gone"}, Rule: "r", Kinds: []v1alpha1.KindReference{{APIVersion: "v1", Kind: "Secret"}}, Goes: true}
+	store.all, store.is = append(store.all, other), true
+	b.Set(setOf(t, elsewhere()))
+	if err := b.doRecords(t.Context()); !apierrors.IsConflict(err) {
+		t.Fatalf("got %v", err)
+	}
+	if err := b.doRecords(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.requests) != 1 {
+		t.Errorf("%d requests that remove what the other rule has left", len(b.requests))
+	}
+}
