@@ -2,7 +2,9 @@ package cleanup
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,11 +18,13 @@ import (
 	"github.com/kvap/kvap/interp"
 )
 
-// How often labelled objects are looked at, and how often it is asked which of them
-// may be deleted.
+// How often labelled objects are looked at, how often it is looked whether other objects
+// may be deleted, and how often that is asked of each resource where the API server does not
+// know all rules.
 const (
-	sweepEvery = time.Second
-	renewEvery = time.Minute
+	sweepEvery  = time.Second
+	renewEvery  = time.Minute
+	reviewEvery = 10 * time.Minute
 )
 
 // A watcher knows the labelled objects of all resources that may be deleted.
@@ -29,6 +33,18 @@ type watcher struct {
 	kube    kubernetes.Interface
 	log     logr.Logger
 	watched map[schema.GroupVersionResource]*watched
+
+	// What was asked about last, and when.
+	reviewed   rights
+	reviewedAt time.Time
+}
+
+// rights are what decides which objects may be deleted.
+type rights struct {
+	served string
+	rules  string
+	// incomplete tells that the rules are not all that decides.
+	incomplete bool
 }
 
 type watched struct {
@@ -63,6 +79,16 @@ func (w *watcher) renew(ctx context.Context) {
 		w.log.Error(err, "what the cluster serves is not known")
 		return
 	}
+	now, err := w.rights(ctx, all)
+	if err != nil {
+		if ctx.Err() == nil {
+			w.log.Error(err, "asking what may be deleted")
+		}
+		return
+	}
+	if now == w.reviewed && (!now.incomplete || time.Since(w.reviewedAt) < reviewEvery) {
+		return
+	}
 	wanted := map[schema.GroupVersionResource]bool{}
 	for _, r := range all {
 		allowed, err := w.allowed(ctx, r)
@@ -82,6 +108,24 @@ func (w *watcher) renew(ctx context.Context) {
 			delete(w.watched, at)
 		}
 	}
+	w.reviewed, w.reviewedAt = now, time.Now()
+}
+
+// rights asks what may be done at all. While the answer is the same, nothing is asked of each
+// resource.
+func (w *watcher) rights(ctx context.Context, all []Resource) (rights, error) {
+	answer, err := w.kube.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}, // those of the cluster are among them
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return rights{}, err
+	}
+	var rules []string // in an order of their own, for the API server's may be any
+	for _, r := range answer.Status.ResourceRules {
+		rules = append(rules, r.String())
+	}
+	slices.Sort(rules)
+	return rights{fmt.Sprint(all), strings.Join(rules, "\n"), answer.Status.Incomplete}, nil
 }
 
 // allowed tells whether objects of a resource may be deleted when they end. The first
