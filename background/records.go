@@ -38,7 +38,9 @@ type RuleRecord struct {
 	Goes bool `json:"goes,omitempty"`
 }
 
-// A RecordStore keeps RuleRecords for as long as the cluster lives. Only who works uses it.
+// A RecordStore keeps RuleRecords for as long as the cluster lives. Only who works uses it. It
+// does not write over what somebody else has written since it was read or written last; after
+// such an error, or another, it is to be read again.
 type RecordStore interface {
 	Load(ctx context.Context) ([]RuleRecord, error)
 	Save(ctx context.Context, all []RuleRecord) error
@@ -137,6 +139,7 @@ func (w *Worker) save(ctx context.Context, have, next map[string]RuleRecord) err
 	if !equality.Semantic.DeepEqual(have, next) {
 		all := slices.SortedFunc(maps.Values(next), func(a, b RuleRecord) int { return cmp.Compare(a.key(), b.key()) })
 		if err := w.options.Records.Save(ctx, all); err != nil {
+			w.read = false // somebody else may have written
 			return err
 		}
 	}
@@ -179,6 +182,7 @@ func (w *Worker) announce(ctx context.Context, r *preparedRule, targets []interp
 	d.Kinds = kinds
 	next[key] = d
 	if err := w.save(ctx, have, next); err != nil {
+		w.queue.Add(recordsTask{}) // it is read again
 		return fmt.Errorf("what the policy makes cannot be written down, so nothing is made: %w", explained(err))
 	}
 	return nil

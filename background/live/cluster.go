@@ -44,6 +44,8 @@ type Client struct {
 
 	mu    sync.Mutex
 	names *expiring.Expiring // of each kind and namespace
+	// allowed are questions to which the API server has said yes.
+	allowed *expiring.Expiring
 }
 
 var _ background.Cluster = (*Client)(nil)
@@ -66,7 +68,7 @@ func New(config *rest.Config, namespace string) (*Client, *Requests, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Client{client: c, metadata: m, names: expiring.NewExpiring()}, &Requests{client: c, namespace: namespace}, nil
+	return &Client{client: c, metadata: m, names: expiring.NewExpiring(), allowed: expiring.NewExpiring()}, &Requests{client: c, namespace: namespace}, nil
 }
 
 func unstructuredOf(apiVersion, kind string) *unstructured.Unstructured {
@@ -322,6 +324,10 @@ func (c *Client) nameOf(ctx context.Context, apiVersion, kind, namespace string,
 // maxNames bounds what is kept of one kind in one namespace.
 const maxNames = 200_000
 
+// keepAllowed is for how long it is not asked again what this process may do. That it may
+// no more shows when work fails; what it may not do is asked each time.
+const keepAllowed = 10 * time.Minute
+
 // May is a background.May: it asks the API server what this process may do.
 func (c *Client) May(ctx context.Context, verb string, k v1alpha1.KindReference, namespace string) (bool, error) {
 	kind := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
@@ -332,11 +338,18 @@ func (c *Client) May(ctx context.Context, verb string, k v1alpha1.KindReference,
 	case err != nil:
 		return false, err
 	}
-	review := &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: namespace, Verb: verb, Group: at.Resource.Group, Version: at.Resource.Version, Resource: at.Resource.Resource,
-		}},
+	what := authorizationv1.ResourceAttributes{
+		Namespace: namespace, Verb: verb, Group: at.Resource.Group, Version: at.Resource.Version, Resource: at.Resource.Resource,
 	}
-	err = c.client.Create(ctx, review)
-	return review.Status.Allowed, err
+	if _, allowed := c.allowed.Get(what.String()); allowed {
+		return true, nil
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	if err := c.client.Create(ctx, review); err != nil {
+		return false, err
+	}
+	if review.Status.Allowed {
+		c.allowed.Set(what.String(), true, keepAllowed)
+	}
+	return review.Status.Allowed, nil
 }

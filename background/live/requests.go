@@ -83,22 +83,27 @@ const LedgerName = "kvap-generated"
 // ledgerKey is its only key.
 const ledgerKey = "rules.json"
 
-// ConfigMapRecords keeps what rules make in a ConfigMap.
+// ConfigMapRecords keeps what rules make in a ConfigMap. It writes over what it has read or
+// written last, and nothing else: a process that led before may not know that another leads.
 type ConfigMapRecords struct {
 	client    client.Client
 	namespace string
+	version   string // of the ConfigMap; empty where there is none
 }
 
 var _ background.RecordStore = (*ConfigMapRecords)(nil)
 
 // NewLedger is the record store in the namespace of some requests.
-func NewLedger(r *Requests) *ConfigMapRecords { return &ConfigMapRecords{r.client, r.namespace} }
+func NewLedger(r *Requests) *ConfigMapRecords {
+	return &ConfigMapRecords{client: r.client, namespace: r.namespace}
+}
 
 // Load implements background.RecordStore. What nobody can read is an error, and not empty:
 // what was written there is not lost for a slip of the pen.
 func (l *ConfigMapRecords) Load(ctx context.Context) ([]background.RuleRecord, error) {
 	at := &corev1.ConfigMap{}
 	err := l.client.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: LedgerName}, at)
+	l.version = at.ResourceVersion
 	if apierrors.IsNotFound(err) || err == nil && at.Data[ledgerKey] == "" {
 		return nil, nil
 	}
@@ -119,15 +124,19 @@ func (l *ConfigMapRecords) Save(ctx context.Context, all []background.RuleRecord
 		return err
 	}
 	want := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: LedgerName, Labels: map[string]string{"app.kubernetes.io/managed-by": FieldManager}},
-		Data:       map[string]string{ledgerKey: string(text)},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: l.namespace, Name: LedgerName, ResourceVersion: l.version, Labels: map[string]string{"app.kubernetes.io/managed-by": FieldManager},
+		},
+		Data: map[string]string{ledgerKey: string(text)},
 	}
-	err = l.client.Update(ctx, want, client.FieldOwner(FieldManager))
-	if apierrors.IsNotFound(err) {
+	if l.version == "" {
 		err = l.client.Create(ctx, want, client.FieldOwner(FieldManager))
+	} else {
+		err = l.client.Update(ctx, want, client.FieldOwner(FieldManager))
 	}
 	if err != nil {
 		return fmt.Errorf("the ConfigMap %s/%s: %w", l.namespace, LedgerName, err)
 	}
+	l.version = want.ResourceVersion
 	return nil
 }
