@@ -192,6 +192,8 @@ func (r *reconciler) follow(ctx context.Context, elected <-chan struct{}) {
 func (r *reconciler) mirror(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, longestPass)
+	defer cancel()
 	in, schemas, _, err := r.read(ctx)
 	if err != nil {
 		return err
