@@ -140,23 +140,8 @@ func TestWatchedAnswers(t *testing.T) {
 	w.consider(secret, []byte(`{"items":[{}]}`))
 	large := apiPath{resource: at.resource, namespace: "large"}
 	w.consider(large, []byte(`{"items":[{"a":"`+strings.Repeat("x", maxWatched)+`"}]}`))
-	if w.all.Len() != 2 {
-		t.Errorf("%d places are watched", w.all.Len())
-	}
-}
-
-func TestWatchesAreBounded(t *testing.T) {
-	resource := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	w := newWatches(dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "WidgetList"}))
-	w.begin(t.Context())
-	first := apiPath{resource: resource, namespace: "first"}
-	w.consider(first, []byte(`{"items":[{}]}`))
-	for i := range maxWatches {
-		w.answer(first)
-		w.consider(apiPath{resource: resource, namespace: strings.Repeat("x", i+1)}, []byte(`{"items":[{}]}`))
-	}
-	if _, there := w.all.Get(first); w.all.Len() > maxWatches || !there {
-		t.Errorf("%d places, the first there: %v", w.all.Len(), there)
+	if len(w.all) != 2 {
+		t.Errorf("%d places are watched", len(w.all))
 	}
 }
 
@@ -206,8 +191,7 @@ func TestOutgrown(t *testing.T) {
 	w.begin(ctx)
 	w.consider(at, []byte(`{"kind":"WidgetList","apiVersion":"example.com/v1","items":[{"metadata":{"name":"a"}}]}`))
 	awaitAnswer(t, w, at, func(l list) bool { return len(l.Items) == 1 })
-	kept, _ := w.all.Get(at)
-	held := kept.(*watch)
+	held := w.all[at]
 	if _, err := client.Resource(at.resource).Namespace("shop").Create(ctx, widget("b", strings.Repeat("x", 2*maxWatched)), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +203,7 @@ func TestOutgrown(t *testing.T) {
 			t.Fatal("a list beyond the bound is answered")
 		}
 	}
-	if w.all.Len() > 0 {
+	if len(w.all) > 0 {
 		t.Error("the list is still held")
 	}
 	held.version++

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/lru"
 )
 
 // What is watched for API calls at most. A list is watched only if it is small: each
@@ -23,22 +23,27 @@ import (
 const (
 	maxWatches = 64
 	maxWatched = 1 << 20 // bytes of an answer
+	// keepWatch is for how long a watch stays that nobody asks for, where there is no room
+	// for others. Until then the API server answers these: to begin and end a watch at each
+	// request would cost it more.
+	keepWatch = 5 * time.Minute
 )
 
-// watches are the objects that rules asked for before, kept up to date: those that were
-// asked for last.
+// watches are the objects that rules asked for before, kept up to date.
 type watches struct {
 	client dynamic.Interface
-	all    *lru.Cache // apiPath to *watch
 
 	mu  sync.Mutex
 	ctx context.Context // of all watches; nil before begin
+	all map[apiPath]*watch
 }
 
 // A watch keeps an object, or a list of objects, up to date.
 type watch struct {
 	informer cache.SharedIndexInformer
 	stop     context.CancelFunc
+	used     time.Time   // when it was asked for last
+	lost     atomic.Bool // what changes is not heard any more
 
 	// frame is the list around the items; typed tells whether these say their kind.
 	frame map[string]any
@@ -53,7 +58,7 @@ type watch struct {
 }
 
 func newWatches(client dynamic.Interface) *watches {
-	return &watches{client: client, all: lru.NewWithEvictionFunc(maxWatches, func(_ lru.Key, gone any) { gone.(*watch).stop() })}
+	return &watches{client: client, all: map[apiPath]*watch{}}
 }
 
 // begin lets API calls start watches, which last as long as the context.
@@ -82,6 +87,7 @@ func (w *watches) start(ctx context.Context, at apiPath) *watch {
 	})
 	_ = out.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) { // it has not started
 		cache.DefaultWatchErrorHandler(ctx, r, err)
+		out.lost.Store(true)
 		out.mu.Lock()
 		defer out.mu.Unlock()
 		out.failed = err
@@ -117,15 +123,14 @@ func (o *watch) get(namespace, name string) (map[string]any, bool) {
 // answer is what the API server would say to a plain get or list, if it is watched
 // and there. What is missing is not answered: it may only be late.
 func (w *watches) answer(at apiPath) ([]byte, bool) {
-	kept, ok := w.all.Get(at)
-	if !ok || !kept.(*watch).synced() {
+	found := w.kept(at)
+	if found == nil || !found.synced() {
 		return nil, false
 	}
-	found := kept.(*watch)
 	if at.name == "" {
 		answer, ok := found.list()
-		if !ok { // the API server is asked again, and its answer says whether it is watched again
-			w.all.Remove(at)
+		if !ok {
+			w.drop(at)
 		}
 		return answer, ok
 	}
@@ -135,6 +140,56 @@ func (w *watches) answer(at apiPath) ([]byte, bool) {
 	}
 	data, err := json.Marshal(object)
 	return data, err == nil
+}
+
+// kept is the watch of a place; nil where there is none, or one that knows only what was.
+func (w *watches) kept(at apiPath) *watch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found := w.all[at]
+	if found == nil {
+		return nil
+	}
+	if found.lost.Load() {
+		w.remove(at)
+		return nil
+	}
+	found.used = time.Now()
+	return found
+}
+
+// drop ends a watch: the API server is asked again, and its answer says whether the place
+// is watched again.
+func (w *watches) drop(at apiPath) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.remove(at)
+}
+
+func (w *watches) remove(at apiPath) {
+	if gone := w.all[at]; gone != nil {
+		gone.stop()
+		delete(w.all, at)
+	}
+}
+
+// makeRoom ends the watch that was asked for longest ago, if there is no room for another.
+// It reports whether there is.
+func (w *watches) makeRoom() bool {
+	if len(w.all) < maxWatches {
+		return true
+	}
+	var oldest apiPath
+	for at, one := range w.all {
+		if before := w.all[oldest]; before == nil || one.used.Before(before.used) {
+			oldest = at
+		}
+	}
+	if time.Since(w.all[oldest].used) < keepWatch {
+		return false
+	}
+	w.remove(oldest)
+	return true
 }
 
 // list is the answer to a list, in the order of the API server; false where it has
@@ -205,16 +260,16 @@ func (w *watches) consider(at apiPath, answer []byte) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.all.Get(at); known || w.ctx == nil {
+	if w.all[at] != nil || w.ctx == nil || !w.makeRoom() {
 		return
 	}
 	started := w.start(w.ctx, at)
-	started.frame = frame
+	started.frame, started.used = frame, time.Now()
 	if len(items) > 0 {
 		first, _ := items[0].(map[string]any)
 		_, started.typed = first["kind"]
 	}
-	w.all.Add(at, started)
+	w.all[at] = started
 }
 
 // syncInterval is how often caches that are not watches are looked at.
