@@ -112,7 +112,10 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
 	r.options.Step(StepStatus)
-	out.there, out.scans, out.ignored, out.unheard = out.live.parts(), r.scanner != nil, in.ignored, r.unheard()
+	out.there, out.ignored, out.unheard = out.live.parts(), in.ignored, r.unheard()
+	if r.scanner != nil {
+		out.scans = r.scanner.Problem
+	}
 	out.served = &served{schemas: schemas, ask: sync.OnceValues(func() ([]*metav1.APIResourceList, error) {
 		_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
 		return lists, err

@@ -33,7 +33,7 @@ type passResult struct {
 	fallback error // why the webhook does not serve what remains; nil where it does
 	problems []FallbackProblem
 
-	scans   bool // objects that are there are scanned for reports
+	scans   func([]*compile.Rule) (problem string, known bool) // of objects that are there, for reports; nil where nobody asks for these
 	served  *served
 	ignored []*exception                  // exceptions that do not count
 	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
@@ -84,6 +84,7 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 	o.enforced(m, s, rules)
 	o.fallbackActive(m, s, rules, out.Webhook)
 	m.ready()
+	o.reported(m, rules, before)
 	out.Conditions = m.conditions
 	return fitted(out)
 }
@@ -97,7 +98,26 @@ func isForScans(r *compile.Rule) bool {
 }
 
 // scanned tells of such a rule that the scans ask.
-func (o *passResult) scanned(r *compile.Rule) bool { return o.scans && isForScans(r) }
+func (o *passResult) scanned(r *compile.Rule) bool { return o.scans != nil && isForScans(r) }
+
+// reported tells whether reports about objects that are there are up to date. The policy is
+// enforced in either case, so Ready does not follow from it. A leader that has not scanned yet
+// leaves what the one before said.
+func (o *passResult) reported(m *conditionSet, rules []*compile.Rule, before v1alpha1.PolicyTranslationStatus) {
+	if o.scans == nil {
+		return
+	}
+	problem, known := o.scans(rules)
+	old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReported)
+	switch {
+	case !known && old != nil:
+		m.set(v1alpha1.ConditionReported, old.Status, old.Reason, "%s", old.Message)
+	case problem != "":
+		m.set(v1alpha1.ConditionReported, metav1.ConditionFalse, "ScanFailed", "%s", problem)
+	case known:
+		m.set(v1alpha1.ConditionReported, metav1.ConditionTrue, "Scanned", "objects that are there are scanned, and reports are up to date")
+	}
+}
 
 // row is what became of one rule.
 func (o *passResult) row(s *policySource, r *compile.Rule) v1alpha1.RuleStatus {

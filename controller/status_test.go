@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -74,7 +75,10 @@ func TestStatusOfScansOnly(t *testing.T) {
 		Reason: "admission: false", Codes: []diag.Code{diag.BackgroundOnly},
 	}
 	for _, scans := range []bool{false, true} {
-		o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, scans: scans}
+		o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}}
+		if scans {
+			o.scans = func([]*compile.Rule) (string, bool) { return "", false }
+		}
 		got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{})
 		ready := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionReady)
 		if (ready.Status == metav1.ConditionTrue) != scans || (got.Unsupported == 0) != scans || !scans && !strings.Contains(ready.Message, "--reports") {
@@ -82,9 +86,38 @@ func TestStatusOfScansOnly(t *testing.T) {
 		}
 	}
 	p.Background = false // off for scans as well
-	o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, scans: true}
+	o := &passResult{compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {rule}}}, scans: func([]*compile.Rule) (string, bool) { return "", false }}
 	if got := o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, v1alpha1.PolicyTranslationStatus{}); got.Unsupported != 1 {
 		t.Errorf("off for scans too: %d unsupported", got.Unsupported)
+	}
+}
+
+// Where reports are not up to date the status says so, and the policy is ready all the same. A
+// leader that has not scanned yet leaves what was said before.
+func TestStatusOfReports(t *testing.T) {
+	p := &policy.Policy{Name: "p", Background: true}
+	rules := map[*policy.Policy][]*compile.Rule{p: {{Policy: p, Source: &policy.Rule{Name: "r", Validate: &policy.Validate{}}, Target: translate.Native}}}
+	var before v1alpha1.PolicyTranslationStatus
+	for _, tt := range []struct {
+		problem string
+		known   bool
+		want    metav1.ConditionStatus
+		message string
+	}{
+		{"", false, "", ""},
+		{"", true, metav1.ConditionTrue, "objects that are there are scanned, and reports are up to date"},
+		{"secrets cannot be read: forbidden", true, metav1.ConditionFalse, "secrets cannot be read: forbidden"},
+		{"", false, metav1.ConditionFalse, "secrets cannot be read: forbidden"},
+	} {
+		o := &passResult{compileResult: compileResult{rules: rules}, scans: func([]*compile.Rule) (string, bool) { return tt.problem, tt.known }}
+		before = o.statusOf(&policySource{policy: p, mode: v1alpha1.ModeEnforce}, before)
+		said := cmp.Or(meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReported), &metav1.Condition{})
+		if said.Status != tt.want || said.Message != tt.message {
+			t.Errorf("%+v: got %+v", tt, said)
+		}
+		if ready := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady); strings.Contains(ready.Message, "secrets") {
+			t.Errorf("Ready: %+v", ready)
+		}
 	}
 }
 

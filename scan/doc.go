@@ -9,13 +9,15 @@
 // policies with background: false, are not asked.
 //
 // What must hold: a scan that finds what the last one found writes nothing. A report
-// goes when its object violates nothing any more, and with its object. Reports that
-// are not kvap's are left alone. Lists are read by pages, changes by watches of
-// metadata, and nothing of an object is kept but what violates.
+// goes when its object violates nothing any more, and with its object. What fails for
+// one object, or one resource, keeps no other, and is tried again, later and later;
+// Problem and the metrics tell of it. Reports that are not kvap's are left alone. Lists
+// are read by pages, changes by watches of metadata, and nothing of an object is kept
+// but what violates.
 //
 // It does not decide what is judged: kinds that may not be read are passed over, and
-// said.
+// said; their reports stay.
 //
-// Start at Run (scanner.go); judge.go is what becomes of one object. A Survey counts
-// what violates each rule, and writes nothing.
+// Start at Run (scanner.go). round.go does the work; judge.go is what becomes of one
+// object. A Survey counts what violates each rule, and writes nothing.
 package scan

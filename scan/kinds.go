@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/compile"
@@ -21,10 +22,28 @@ func never(group, resource string) bool {
 	return group == "" && resource == "events"
 }
 
+// A resource is one whose objects are scanned.
+type resource struct {
+	apischema.GroupVersionResource
+	kind string
+}
+
+// is tells whether a report is about an object of a resource, in whatever version.
+func (r resource) is(o *unstructured.Unstructured) bool {
+	return scopeOf(o) == apischema.GroupKind{Group: r.Group, Kind: r.kind}
+}
+
+// scopeOf is the kind of the object that a report is about.
+func scopeOf(o *unstructured.Unstructured) apischema.GroupKind {
+	apiVersion, _, _ := unstructured.NestedString(o.Object, "scope", "apiVersion")
+	kind, _, _ := unstructured.NestedString(o.Object, "scope", "kind")
+	return apischema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()
+}
+
 // resourcesOf are the resources, of those that the cluster serves and lists, that the
 // policies can say anything of, in the order in which they are served.
-func resourcesOf(p Policies, served []*metav1.APIResourceList) []apischema.GroupVersionResource {
-	var out []apischema.GroupVersionResource
+func resourcesOf(p Policies, served []*metav1.APIResourceList) []resource {
+	var out []resource
 	for _, list := range served {
 		gv, err := apischema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -35,7 +54,7 @@ func resourcesOf(p Policies, served []*metav1.APIResourceList) []apischema.Group
 				continue
 			}
 			if slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool { return p.about(rule, gv, r) }) {
-				out = append(out, gv.WithResource(r.Name))
+				out = append(out, resource{gv.WithResource(r.Name), r.Kind})
 			}
 		}
 	}

@@ -40,12 +40,12 @@ func (l *Look) Known(ctx context.Context) ([]map[string]any, error) {
 // of, but those that are about to go. Kinds that may not be read are passed over, and
 // told.
 func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructured) error) (passedOver []string, err error) {
-	served, err := l.scanner.served()
+	served, _, err := l.scanner.served()
 	if err != nil {
 		return nil, err
 	}
 	for _, resource := range resourcesOf(l.policies, served) {
-		_, err := l.scanner.each(ctx, resource, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
+		err := l.scanner.each(ctx, resource.GroupVersionResource, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
 			if o.GetDeletionTimestamp() != nil {
 				return nil
 			}
@@ -53,7 +53,7 @@ func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructure
 		})
 		if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 			passedOver = append(passedOver, resource.GroupResource().String())
-			l.unread = append(l.unread, asked(l.policies, served, resource)...)
+			l.unread = append(l.unread, asked(l.policies, served, resource.GroupVersionResource)...)
 			continue
 		}
 		if err != nil {

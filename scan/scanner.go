@@ -2,15 +2,18 @@ package scan
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"iter"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -26,6 +29,10 @@ type Options struct {
 	Every time.Duration
 	// Settle is how long changes of policies gather.
 	Settle time.Duration
+	// Changed is called when Problem has another answer; nil for nobody.
+	Changed func()
+	// Register takes the metrics; nil for none.
+	Register prometheus.Registerer
 }
 
 // A Scanner keeps the reports of a cluster.
@@ -36,6 +43,8 @@ type Scanner struct {
 	discovery discovery.DiscoveryInterface
 	log       logr.Logger
 	now       func() time.Time
+	metrics   *metrics
+	problems  problems
 
 	mu       sync.Mutex
 	policies *Policies
@@ -44,18 +53,29 @@ type Scanner struct {
 
 // New makes a scanner, which does nothing before it has policies.
 func New(config *rest.Config, o Options, log logr.Logger) (*Scanner, error) {
-	s := &Scanner{options: o, log: log, now: time.Now, changed: make(chan struct{}, 1)}
 	watching := rest.CopyConfig(config)
 	watching.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
-	var err error
-	if s.dynamic, err = dynamic.NewForConfig(watching); err != nil {
+	objects, err := dynamic.NewForConfig(watching)
+	if err != nil {
 		return nil, err
 	}
-	if s.metadata, err = metadata.NewForConfig(watching); err != nil {
+	changes, err := metadata.NewForConfig(watching)
+	if err != nil {
 		return nil, err
 	}
-	s.discovery, err = discovery.NewDiscoveryClientForConfig(watching)
-	return s, err
+	served, err := discovery.NewDiscoveryClientForConfig(watching)
+	if err != nil {
+		return nil, err
+	}
+	return newScanner(objects, changes, served, o, log)
+}
+
+func newScanner(objects dynamic.Interface, changes metadata.Interface, served discovery.DiscoveryInterface, o Options, log logr.Logger) (*Scanner, error) {
+	m, err := newMetrics(o.Register)
+	return &Scanner{
+		options: o, dynamic: objects, metadata: changes, discovery: served, log: log, now: time.Now, metrics: m,
+		problems: problems{tell: o.Changed}, changed: make(chan struct{}, 1),
+	}, err
 }
 
 // Set gives the policies that count from now on. It does not block.
@@ -63,6 +83,11 @@ func (s *Scanner) Set(p Policies) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policies = &p
+	s.ring()
+}
+
+// ring has the next round begin at once.
+func (s *Scanner) ring() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -72,11 +97,13 @@ func (s *Scanner) Set(p Policies) {
 // Run scans until the context ends: everything when policies have changed or it is
 // time, and else what changes.
 func (s *Scanner) Run(ctx context.Context) error {
+	defer s.metrics.reports.Set(0) // the next leader tells
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-s.changed:
 	}
+	delay := retryDelay
 	for ctx.Err() == nil {
 		pause(ctx, s.options.Settle)
 		s.mu.Lock()
@@ -86,16 +113,27 @@ func (s *Scanner) Run(ctx context.Context) error {
 		default:
 		}
 		s.mu.Unlock()
-		if err := s.round(ctx, policies); err != nil && ctx.Err() == nil {
-			s.log.Error(err, "scanning the objects of the cluster")
-			pause(ctx, retryDelay)
+		err := s.round(ctx, policies)
+		if err == nil || ctx.Err() != nil {
+			delay = retryDelay
+			continue
 		}
+		s.log.Error(err, "scanning the objects of the cluster")
+		s.metrics.failed("begin")
+		s.problems.failed(err)
+		pause(ctx, delay.Step())
 	}
 	return nil
 }
 
-// retryDelay is how long a scan that failed waits.
-const retryDelay = 15 * time.Second
+// retryDelay is how long a round that cannot begin waits for the next.
+var retryDelay = wait.Backoff{Duration: 5 * time.Second, Factor: 2, Jitter: 0.1, Steps: 8, Cap: maxRetryDelay}
+
+// What failed is tried again after these times, at first and at last.
+const (
+	minRetryDelay = time.Second
+	maxRetryDelay = 10 * time.Minute
+)
 
 func pause(ctx context.Context, d time.Duration) {
 	select {
@@ -105,78 +143,92 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // round scans everything, and then what changes, until policies change or it is time
-// to begin anew.
+// to begin anew. An error is one of what a round begins with.
 func (s *Scanner) round(ctx context.Context, p Policies) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Every)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	known, err := s.known(ctx, p)
+	began := s.now()
+	r, err := s.begin(ctx, p)
 	if err != nil {
 		return err
 	}
-	judge, err := NewJudge(p, known)
-	if err != nil {
-		return err
+	defer r.queue.ShutDown()
+	for _, resource := range r.resources {
+		r.try(ctx, task{resource: resource})
 	}
-	reports, err := s.reports(ctx)
-	if err != nil {
-		return err
+	if ctx.Err() != nil {
+		return nil
 	}
-	r := &scanRound{Scanner: s, policies: p, judge: judge, reports: reports, seen: map[string]bool{}}
-	resources, err := s.resources(p)
-	if err != nil {
-		return err
-	}
-	from := map[apischema.GroupVersionResource]string{}
-	for _, resource := range resources {
-		version, err := r.scanAll(ctx, resource)
-		if apierrors.IsForbidden(err) {
-			s.log.Info("objects are not scanned, for they may not be read", "resource", resource.String(), "err", err.Error())
-			continue
+	s.metrics.scanned(s.now().Sub(began))
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(s.options.Every):
+		case <-s.changed:
+			s.ring()
 		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", resource.GroupResource(), err)
-		}
-		from[resource] = version
+		cancel() // what is left in the queue is of policies that do not count any more, or is in the next scan
+		r.queue.ShutDown()
+	}()
+	for r.next(ctx) {
 	}
-	if err := r.removeStale(ctx); err != nil {
-		return err
-	}
-	return r.follow(ctx, from)
+	return nil
 }
 
-// resources are what there is to scan.
-func (s *Scanner) resources(p Policies) ([]apischema.GroupVersionResource, error) {
-	served, err := s.served()
-	return resourcesOf(p, served), err
-}
-
-// served are the resources that the cluster serves, in its preferred versions.
-func (s *Scanner) served() ([]*metav1.APIResourceList, error) {
-	served, err := s.discovery.ServerPreferredResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, err
+// served are the resources that the cluster serves, in their preferred versions. Some
+// groups cannot be asked for while what serves them is away.
+func (s *Scanner) served() (lists []*metav1.APIResourceList, away map[apischema.GroupVersion]error, err error) {
+	lists, err = s.discovery.ServerPreferredResources()
+	if away, ok := discovery.GroupDiscoveryFailedErrorGroups(err); ok {
+		return lists, away, nil
 	}
-	return served, nil
+	return lists, nil, err
 }
 
 // pageSize is how many objects are read at a time.
 const pageSize = 250
 
-// each calls visit for each object of a resource, and returns the version of the list.
-func (s *Scanner) each(ctx context.Context, resource apischema.GroupVersionResource, o metav1.ListOptions, visit func(*unstructured.Unstructured) error) (version string, err error) {
+// pages are the objects of a resource. Where a list takes so long that the API server
+// has forgotten its version, the rest of it is of a later one.
+func (s *Scanner) pages(ctx context.Context, resource apischema.GroupVersionResource, o metav1.ListOptions) iter.Seq2[*unstructured.UnstructuredList, error] {
 	o.Limit = pageSize
-	for {
-		page, err := s.dynamic.Resource(resource).List(ctx, o)
+	return func(yield func(*unstructured.UnstructuredList, error) bool) {
+		for {
+			page, err := s.dynamic.Resource(resource).List(ctx, o)
+			if rest := remainder(err); rest != "" {
+				o.Continue = rest
+				continue
+			}
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if o.Continue = page.GetContinue(); o.Continue == "" {
+				return
+			}
+		}
+	}
+}
+
+// remainder is the token by which a list of which the version is forgotten goes on.
+func remainder(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
+}
+
+// each calls visit for each object of a resource.
+func (s *Scanner) each(ctx context.Context, resource apischema.GroupVersionResource, o metav1.ListOptions, visit func(*unstructured.Unstructured) error) error {
+	for page, err := range s.pages(ctx, resource, o) {
 		if err != nil {
-			return "", err
+			return err
 		}
 		for i := range page.Items {
 			if err := visit(&page.Items[i]); err != nil {
-				return "", err
+				return err
 			}
 		}
-		if o.Continue = page.GetContinue(); o.Continue == "" {
-			return page.GetResourceVersion(), nil
-		}
 	}
+	return nil
 }

@@ -140,9 +140,11 @@ var _ discovery.DiscoveryInterface = &fakeDiscovery{}
 
 // run scans in the background until the test ends.
 func (c *fakeCluster) run() *Scanner {
-	s := &Scanner{
-		options: Options{Report: report.ObjectOptions{Group: report.PolicyReports, Max: 10}, Every: 24 * time.Hour},
-		dynamic: paging{c.objects, c}, metadata: c.metadata, discovery: &fakeDiscovery{}, log: logr.Discard(), now: time.Now, changed: make(chan struct{}, 1),
+	s, err := newScanner(paging{c.objects, c}, c.metadata, &fakeDiscovery{}, Options{
+		Report: report.ObjectOptions{Group: report.PolicyReports, Max: 10}, Every: 24 * time.Hour,
+	}, logr.Discard())
+	if err != nil {
+		c.t.Fatal(err)
 	}
 	s.Set(policiesOf(c.t, scanned))
 	go func() { _ = s.Run(c.t.Context()) }()
@@ -234,11 +236,14 @@ func TestReportThatMayNotBeWritten(t *testing.T) {
 			}
 			return false, nil, nil
 		})
-		c.run()
+		s := c.run()
 		synctest.Wait()
 		wantReports(t, c, "uid-last", "uid-secret")
 		if _, watches := c.asked(); !slices.Equal(watches, []string{"configmaps 5", "secrets 5"}) {
 			t.Errorf("watches: %v", watches)
+		}
+		if problem, _ := s.Problem(s.policies.Compiled.Rules); !strings.Contains(problem, "closed/no") {
+			t.Errorf("the problem is %q", problem)
 		}
 		time.Sleep(time.Hour)
 		if refused < 5 || refused > 20 {
@@ -262,12 +267,18 @@ func TestObjectsThatMayNotBeRead(t *testing.T) {
 			}
 			return page("Secret", "9", ""), nil
 		}
-		c.run()
+		s := c.run()
 		synctest.Wait()
 		wantReports(t, c, "uid-map", "uid-secret")
+		if problem, _ := s.Problem(s.policies.Compiled.Rules); !strings.HasPrefix(problem, "secrets cannot be read: ") {
+			t.Errorf("the problem is %q", problem)
+		}
 		may = true
 		time.Sleep(time.Hour)
 		wantReports(t, c, "uid-map")
+		if problem, _ := s.Problem(s.policies.Compiled.Rules); problem != "" {
+			t.Errorf("the problem is %q", problem)
+		}
 	})
 }
 

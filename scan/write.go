@@ -2,7 +2,11 @@ package scan
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +33,7 @@ func (s *Scanner) reportResources() []apischema.GroupVersionResource {
 func (s *Scanner) reports(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	out := map[string]*unstructured.Unstructured{}
 	for _, resource := range s.reportResources() {
-		_, err := s.each(ctx, resource, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=" + report.ReportManager},
+		err := s.each(ctx, resource, metav1.ListOptions{LabelSelector: "app.kubernetes.io/managed-by=" + report.ReportManager},
 			func(o *unstructured.Unstructured) error {
 				out[o.GetName()] = o
 				return nil
@@ -59,11 +63,17 @@ func (r *scanRound) write(ctx context.Context, scanned report.ScannedObject) err
 		return r.remove(ctx, scanned.UID)
 	case have == nil:
 		made, err := r.at(scanned.Namespace).Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: fieldManager})
-		if apierrors.IsAlreadyExists(err) {
+		switch {
+		case apierrors.IsAlreadyExists(err):
 			r.log.Info("a report of the name is somebody else's, and stays", "name", scanned.UID)
 			return nil
+		case apierrors.IsNotFound(err): // the namespace has gone since, and the object
+			return nil
+		case err != nil:
+			return fmt.Errorf("its report cannot be written: %w", err)
 		}
-		return r.keep(scanned.UID, made, err)
+		r.reports[scanned.UID] = made
+		return nil
 	}
 	report.KeepTimes(fields, have.Object)
 	wanted := have.DeepCopy()
@@ -76,19 +86,25 @@ func (r *scanRound) write(ctx context.Context, scanned report.ScannedObject) err
 		return nil
 	}
 	made, err := r.at(scanned.Namespace).Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager})
-	return r.keep(scanned.UID, made, err)
+	if err != nil {
+		return errors.Join(fmt.Errorf("its report cannot be written: %w", err), r.reread(ctx, scanned.UID))
+	}
+	r.reports[scanned.UID] = made
+	return nil
 }
 
-// keep notes what the API server has now. An object that has gone since takes its
-// report with it.
-func (r *scanRound) keep(uid string, o *unstructured.Unstructured, err error) error {
-	if apierrors.IsNotFound(err) {
+// reread reads a report that is not as it was, or is there no more, for the next try.
+func (r *scanRound) reread(ctx context.Context, uid string) error {
+	have := r.reports[uid]
+	now, err := r.at(have.GetNamespace()).Get(ctx, have.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		delete(r.reports, uid)
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	r.reports[uid] = o
+	r.reports[uid] = now
 	return nil
 }
 
@@ -97,23 +113,38 @@ func (r *scanRound) remove(ctx context.Context, uid string) error {
 	if have == nil {
 		return nil
 	}
-	delete(r.reports, uid)
 	err := r.at(have.GetNamespace()).Delete(ctx, have.GetName(), metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("its report cannot be removed: %w", err)
 	}
-	return err
+	delete(r.reports, uid)
+	return nil
 }
 
-// removeStale removes the reports of objects that were not seen.
-func (r *scanRound) removeStale(ctx context.Context) error {
-	for uid := range r.reports {
-		if r.seen[uid] {
-			continue
-		}
-		if err := r.remove(ctx, uid); err != nil {
-			return err
+// removeStale removes the reports of objects of a resource that were not seen, all that
+// can be removed.
+func (r *scanRound) removeStale(ctx context.Context, resource resource, seen map[string]bool) error {
+	var errs []error
+	for uid, o := range r.reports {
+		if !seen[uid] && resource.is(o) {
+			errs = append(errs, r.remove(ctx, uid))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// removeUnasked removes the reports about kinds that no rule is about, or that are not
+// served. Of groups that are away nothing is known.
+func (r *scanRound) removeUnasked(ctx context.Context, away map[apischema.GroupVersion]error) {
+	for uid, o := range r.reports {
+		group := scopeOf(o).Group
+		isAway := func(gv apischema.GroupVersion) bool { return gv.Group == group }
+		if slices.ContainsFunc(r.resources, func(resource resource) bool { return resource.is(o) }) || slices.ContainsFunc(slices.Collect(maps.Keys(away)), isAway) {
+			continue
+		}
+		if err := r.remove(ctx, uid); err != nil { // the next round tries again
+			r.metrics.failed("object")
+			r.log.Info("a report cannot be removed", "namespace", o.GetNamespace(), "name", o.GetName(), "err", err.Error())
+		}
+	}
 }

@@ -210,6 +210,9 @@ const (
 	// ConditionFallbackActive tells that the webhook serves the rules without a
 	// native form. It is True where there is no such rule.
 	ConditionFallbackActive = "FallbackActive"
+	// ConditionReported tells that the reports about objects that are there are up to
+	// date. It is there where reports are asked for, and Ready does not follow from it.
+	ConditionReported = "Reported"
 )
 
 // RuleStatus is what became of one rule as written.

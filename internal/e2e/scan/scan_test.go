@@ -8,12 +8,16 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
@@ -118,7 +122,11 @@ func start(t *testing.T) cluster {
 			t.Error(err)
 		}
 	})
-	c, err := client.New(plane.Config(controlplane.Admin), client.Options{})
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(plane.Config(controlplane.Admin), client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +135,76 @@ func start(t *testing.T) cluster {
 
 func TestReports(t *testing.T) {
 	c := start(t)
+	t.Run("follow", c.follow)
+	t.Run("fail alone", c.failAlone)
+}
+
+const (
+	closed = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-reports}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [wgpolicyk8s.io], apiVersions: ["*"], resources: [policyreports], operations: [CREATE]}]}
+  validations: [{expression: "false", message: No reports here.}]
+`
+	closedBinding = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-reports}
+spec:
+  policyName: no-reports
+  validationActions: [Deny]
+  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: closed}}}
+`
+	oneReport = "{apiVersion: wgpolicyk8s.io/v1alpha2, kind: PolicyReport, metadata: {name: one, namespace: closed}}"
+)
+
+// A report that a tenant's policy denies, and one in a namespace that is being deleted, keep
+// no other from being written, and the status of the policy names what is not up to date.
+func (c cluster) failAlone(t *testing.T) {
+	for _, name := range []string{"closed", "going", "open"} {
+		c.make(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
+	}
+	c.make(t, closed)
+	c.make(t, closedBinding)
+	testcluster.Soon(t, "reports are denied", func() bool {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(oneReport), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		return c.Create(t.Context(), o, client.DryRunAll) != nil
+	})
+	denied := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: closed}}")
+	c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: going, finalizers: [acme.io/stays]}}")
+	c.remove(t, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "going"}}})
+	last := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: open}}")
+	c.make(t, owners)
+	testcluster.Soon(t, "the last object has a report", func() bool { return c.report(t, "PolicyReport", last) != nil })
+	later := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: later, namespace: open}}")
+	testcluster.Soon(t, "a new object has a report", func() bool { return c.report(t, "PolicyReport", later) != nil })
+	said := ""
+	testcluster.Soon(t, "the status tells", func() bool {
+		o := &v1alpha1.PolicyTranslation{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "owners.clusterpolicies.kvap.dev"}, o); err != nil {
+			return false
+		}
+		reported := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReported)
+		if reported == nil || reported.Status != metav1.ConditionFalse {
+			return false
+		}
+		said = reported.Message
+		return true
+	})
+	if !strings.Contains(said, "closed/bad") || !strings.Contains(said, "No reports here.") {
+		t.Errorf("it says %q", said)
+	}
+	if c.report(t, "PolicyReport", denied) != nil {
+		t.Error("the report is there that is denied")
+	}
+}
+
+func (c cluster) follow(t *testing.T) {
 	bad := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: default}}")
 	system := c.make(t, "{apiVersion: v1, kind: Secret, metadata: {name: bad, namespace: kube-system}}")
 	policy := c.make(t, owners)
