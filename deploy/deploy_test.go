@@ -8,19 +8,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kvap/kvap/webhook"
 )
 
 // rendered are the files that are made from the chart.
@@ -196,7 +201,8 @@ func own() []string {
 	return []string{"clusterpolicies.kvap.dev", "namespacedvalidatingpolicies.kvap.dev", "policies.kvap.dev", "validatingpolicies.kvap.dev"}
 }
 
-// The chart has every definition, and crds.policies leaves out kvap's own policies alone.
+// The chart has every definition, and crds.policies leaves out kvap's own policies alone. They
+// stay, with all that is of their kinds, unless crds.keep says otherwise.
 func TestChartLeavesPoliciesOut(t *testing.T) {
 	data, err := os.ReadFile("chart/testdata/definitions.txt")
 	if err != nil {
@@ -209,9 +215,9 @@ func TestChartLeavesPoliciesOut(t *testing.T) {
 	var want []string
 	for _, file := range files {
 		name := objects(t, file)[0].GetName()
-		want = append(want, "true "+name)
+		want = append(want, "policies=true,keep=true "+name+" stays", "policies=true,keep=false "+name+" goes")
 		if !slices.Contains(own(), name) {
-			want = append(want, "false "+name)
+			want = append(want, "policies=false,keep=true "+name+" stays")
 		}
 	}
 	got := strings.Split(strings.TrimSpace(string(data)), "\n")
@@ -222,15 +228,25 @@ func TestChartLeavesPoliciesOut(t *testing.T) {
 	}
 }
 
-// No definition is a template of the chart: Helm would change and delete it, and with it
-// every policy.
-func TestNoTemplateIsADefinition(t *testing.T) {
-	for _, file := range rendered() {
-		for _, o := range objects(t, file) {
-			if o.GetKind() == "CustomResourceDefinition" {
-				t.Errorf("%s has %s", file, o.GetName())
-			}
+// The chart has the definitions as they are.
+func TestChartHasDefinitions(t *testing.T) {
+	files, err := filepath.Glob("crds/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
+		got, err := os.ReadFile(filepath.Join("chart/files", file))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("the chart's copy of %s is another: %v; run make chart", file, err)
+		}
+	}
+	copies, err := filepath.Glob("chart/files/crds/*")
+	if err != nil || len(copies) != len(files) {
+		t.Errorf("the chart has %d definitions, and there are %d: %v", len(copies), len(files), err)
 	}
 }
 
@@ -255,36 +271,74 @@ func TestComponentLeavesPoliciesOut(t *testing.T) {
 	}
 }
 
-// Helm makes every manifest in the chart's crds before anything else, and installs
-// nothing where one of them is no definition.
-func TestHelmFindsOnlyDefinitions(t *testing.T) {
-	ignored, err := os.ReadFile("chart/.helmignore")
+// A chart with links has Helm warn of each.
+func TestChartHasNoLinks(t *testing.T) {
+	err := filepath.WalkDir("chart", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSymlink != 0 {
+			t.Errorf("%s is a link", path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("chart/crds/*")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files: %v", err)
-	}
-	more, err := filepath.Glob("chart/charts/crds/crds/*")
-	if err != nil || len(more) == 0 {
-		t.Fatalf("no files: %v", err)
-	}
-	for _, file := range append(files, more...) {
-		if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)) ||
-			slices.Contains(strings.Split(string(ignored), "\n"), filepath.Base(file)) {
-			continue
-		}
+}
+
+// Where Pods have a priority of the system's there is a quota for it: some clusters make no
+// such Pod in a namespace without one.
+func TestPriorityHasAQuota(t *testing.T) {
+	for _, file := range rendered() {
+		class, quotas := "", map[string]bool{}
 		for _, o := range objects(t, file) {
-			if o.GetKind() != "CustomResourceDefinition" {
-				t.Errorf("%s has a %s, which Helm would try to make; name the file in .helmignore", file, o.GetKind())
+			switch o.GetKind() {
+			case "Deployment":
+				class, _, _ = unstructured.NestedString(o.Object, "spec", "template", "spec", "priorityClassName")
+			case "ResourceQuota":
+				scopes, _, _ := unstructured.NestedSlice(o.Object, "spec", "scopeSelector", "matchExpressions")
+				for _, s := range scopes {
+					for _, value := range s.(map[string]any)["values"].([]any) {
+						quotas[value.(string)] = true
+					}
+				}
 			}
+		}
+		if class == "" || !quotas[class] {
+			t.Errorf("%s: the priority is %q, and there are quotas for %v", file, class, quotas)
 		}
 	}
 }
 
-// Where the webhook is on, a replica goes on while API servers learn that it ends, and two
-// are there by default, spread, of which a drained node takes one.
+// The leader writes its own lease, and no other.
+func TestLeaderNamesItsLease(t *testing.T) {
+	for _, file := range rendered() {
+		named := 0
+		for _, o := range objects(t, file) {
+			if o.GetKind() != "Role" {
+				continue
+			}
+			var role rbacv1.Role
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+				t.Fatal(err)
+			}
+			for _, rule := range role.Rules {
+				if !slices.Contains(rule.Resources, "leases") {
+					continue
+				}
+				if slices.Equal(rule.ResourceNames, []string{"kvap-controller.kvap.dev"}) {
+					named++
+				} else if !slices.Equal(rule.Verbs, []string{"create"}) {
+					t.Errorf("%s: %s grants %v on all leases", file, role.Name, rule.Verbs)
+				}
+			}
+		}
+		if named != 1 {
+			t.Errorf("%s: the lease is named %d times", file, named)
+		}
+	}
+}
+
+// Where the webhook is on, two replicas are there by default, spread, of which a drained node
+// takes one, and one has the time to answer what it was asked.
 func TestWebhookOutlivesAReplica(t *testing.T) {
 	found := map[string]bool{}
 	for _, o := range objects(t, "kustomize/webhook/kvap.yaml") {
@@ -297,9 +351,15 @@ func TestWebhookOutlivesAReplica(t *testing.T) {
 			t.Fatal(err)
 		}
 		pod := d.Spec.Template.Spec
-		stop := pod.Containers[0].Lifecycle
-		if *d.Spec.Replicas < 2 || len(pod.TopologySpreadConstraints) == 0 || stop == nil || stop.PreStop == nil || stop.PreStop.Sleep == nil {
-			t.Errorf("%d replicas, spread by %d constraints, before the end: %v", *d.Spec.Replicas, len(pod.TopologySpreadConstraints), stop)
+		if *d.Spec.Replicas < 2 || len(pod.TopologySpreadConstraints) == 0 {
+			t.Errorf("%d replicas, spread by %d constraints", *d.Spec.Replicas, len(pod.TopologySpreadConstraints))
+		}
+		takes := webhook.LongestEnd
+		if stop := pod.Containers[0].Lifecycle; stop != nil && stop.PreStop != nil {
+			takes += time.Duration(stop.PreStop.Sleep.Seconds) * time.Second
+		}
+		if grace := time.Duration(*pod.TerminationGracePeriodSeconds) * time.Second; grace <= takes {
+			t.Errorf("a Pod has %v to end, and may take %v", grace, takes)
 		}
 	}
 	if !found["PodDisruptionBudget"] || !found["Service"] || !found["RoleBinding"] {

@@ -68,7 +68,7 @@ type User struct {
 }
 
 func (o Options) withDefaults() Options {
-	o.MaxBytes, o.Drain = cmp.Or(o.MaxBytes, 8<<20), cmp.Or(o.Drain, 5*time.Second)
+	o.MaxBytes, o.Drain = cmp.Or(o.MaxBytes, 8<<20), cmp.Or(o.Drain, drain)
 	o.MaxMemory = cmp.Or(o.MaxMemory, max(16<<20, o.MaxBytes))
 	if o.Now == nil {
 		o.Now = time.Now
@@ -149,6 +149,12 @@ const (
 	idleTimeout   = 2 * time.Minute
 	maxHeader     = 64 << 10
 )
+
+// drain is how long a server goes on after it says that it is not ready.
+const drain = 5 * time.Second
+
+// LongestEnd is how long a server takes to end at most.
+const LongestEnd = drain + bodyTimeout
 
 // Serve serves until the context ends, and then to the end what it has begun: it
 // says that it is not ready, waits until that is known, takes no more, and
