@@ -32,6 +32,7 @@ type controllerFlags struct {
 	kubeconfig, context string
 	release, reports    string
 	exclude, exceptions []string
+	memoryLimit         int64
 	verbose             bool
 	incluster.Options
 }
@@ -101,6 +102,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	addChoice(fs, &f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none", "wgpolicyk8s", "openreports", "none")
 	addChoice(fs, (*string)(&f.Cleanup), "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies", input.Words(incluster.Cleanings()...)...)
 	fs.IntVar(&f.CleanupLimit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
+	fs.Int64Var(&f.memoryLimit, "memory-limit", 0, "the bytes of memory that the process may have: garbage is collected so that it stays below 90 % of them; 0 for no limit, and GOMEMLIMIT counts before it")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 }
 
@@ -126,6 +128,9 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	f.Controller.Namespace = cmp.Or(f.Controller.Namespace, namespace)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
+	}
+	if f.memoryLimit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(f.memoryLimit / 10 * 9) // what is not of Go needs memory too
 	}
 	ctx, stop := untilTold(cmd)
 	defer stop()

@@ -53,7 +53,7 @@ func (c *cluster) runAsAccount(t *testing.T) *running {
 	}
 	var args []string
 	for _, w := range words {
-		w = strings.ReplaceAll(w, "$(POD_NAMESPACE)", deployment.GetNamespace())
+		w = strings.NewReplacer("$(POD_NAMESPACE)", deployment.GetNamespace(), "$(MEMORY_LIMIT)", "536870912").Replace(w)
 		switch name, _, _ := strings.Cut(w, "="); name {
 		case "--metrics-bind-address":
 			w = name + "=" + r.metrics
