@@ -128,6 +128,26 @@ func TestReadmeCluster(t *testing.T) {
 	if text, err := x.run(t, commands[last]); err == nil || !strings.Contains(text, "'kvap-deployments-deny'") || !strings.Contains(text, "[owners/owner] A Deployment names its owner.") {
 		t.Errorf("$ %s\n%s%v", commands[last], text, err)
 	}
+	x.upgradeAndUninstall(t)
+}
+
+// upgradeAndUninstall upgrades the definitions with the chart, and leaves them and what is enforced
+// when it goes.
+func (x *terminal) upgradeAndUninstall(t *testing.T) {
+	const shortNames = "kubectl get crd policytranslations.kvap.dev -o jsonpath='{.spec.names.shortNames}'"
+	want := x.must(t, shortNames)
+	x.must(t, `kubectl patch crd policytranslations.kvap.dev --type merge -p '{"spec": {"names": {"shortNames": ["old"]}}}'`)
+	x.must(t, "helm upgrade kvap deploy/chart --namespace kvap-system")
+	if got := x.must(t, shortNames); got != want {
+		t.Errorf("after an upgrade the definition has the short names %s; want %s", got, want)
+	}
+	if text := x.must(t, "kvap uninstall"); !strings.Contains(text, "kvap-deployments-deny") || !strings.Contains(text, "Deny") {
+		t.Errorf("kvap uninstall says\n%s", text)
+	}
+	x.must(t, "helm uninstall kvap --namespace kvap-system")
+	for _, there := range []string{"crd policytranslations.kvap.dev", "clusterpolicies.kvap.dev owners", "validatingadmissionpolicy kvap-deployments-deny"} {
+		x.must(t, "kubectl get "+there)
+	}
 }
 
 // What else the chart's README says installs the same: a template that is piped, and kustomize, also

@@ -3,6 +3,7 @@
 package deploy
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -28,6 +30,10 @@ func TestUninstalled(t *testing.T) {
 	testcluster.Soon(t, "the webhook is asked", func() bool {
 		err := asked()
 		return err != nil && strings.Contains(err.Error(), "denied the request")
+	})
+	testcluster.Soon(t, "kvap uninstall says what ends", func() bool {
+		text, err := exec.CommandContext(t.Context(), c.Kvap, "uninstall", "--kubeconfig", c.Plane.Kubeconfig(controlplane.Admin)).CombinedOutput()
+		return err == nil && strings.Contains(string(text), "Nobody judges by its rules") && strings.Contains(string(text), "served.clusterpolicies.kvap.dev")
 	})
 	r.stop(t)
 	if err := asked(); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
