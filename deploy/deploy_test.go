@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -305,6 +306,31 @@ func TestPriorityHasAQuota(t *testing.T) {
 		if class == "" || !quotas[class] {
 			t.Errorf("%s: the priority is %q, and there are quotas for %v", file, class, quotas)
 		}
+	}
+}
+
+// No service chooses the Pod that helm test runs.
+func TestTestIsNotServed(t *testing.T) {
+	var selectors []labels.Selector
+	tests := 0
+	all := objects(t, "chart/testdata/full.yaml")
+	for _, o := range all {
+		if o.GetKind() == "Service" {
+			selector, _, _ := unstructured.NestedStringMap(o.Object, "spec", "selector")
+			selectors = append(selectors, labels.SelectorFromSet(selector))
+		}
+	}
+	for _, o := range all {
+		if o.GetKind() != "Pod" {
+			continue
+		}
+		tests++
+		if slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(o.GetLabels())) }) {
+			t.Errorf("a service chooses %s", o.GetName())
+		}
+	}
+	if tests != 1 || len(selectors) == 0 {
+		t.Errorf("%d tests, %d services", tests, len(selectors))
 	}
 }
 
