@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -291,6 +292,12 @@ func TestPolicies(t *testing.T) {
 			}
 			if got := f.ready(t); !strings.HasPrefix(got, c.ready) {
 				t.Error(got)
+			}
+			for _, e := range f.entries { // kstatus goes on waiting for what may come by itself
+				wrong := strings.HasPrefix(c.ready, "False BadMode") || strings.HasPrefix(c.ready, "False Invalid")
+				if meta.IsStatusConditionTrue(e.Status.Conditions, v1alpha1.ConditionStalled) != wrong {
+					t.Errorf("stalled is not %t: %+v", wrong, e.Status.Conditions)
+				}
 			}
 			if len(f.whole) > 0 && f.whole[0] != c.whole {
 				t.Errorf("objects are read whole: %v", f.whole[0])

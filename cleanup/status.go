@@ -36,7 +36,7 @@ func (r *Runner) entry(t *turn) *v1alpha1.PolicyTranslation {
 	p := t.policy
 	out := &v1alpha1.PolicyTranslation{Spec: v1alpha1.PolicyTranslationSpec{Source: p.Ref}}
 	out.Name = p.StatusName()
-	out.Status = v1alpha1.PolicyTranslationStatus{ObservedGeneration: p.Generation, Mode: p.Mode, Cleanup: &v1alpha1.CleanupStatus{}}
+	out.Status = v1alpha1.PolicyTranslationStatus{SourceGeneration: p.Generation, Mode: p.Mode, Cleanup: &v1alpha1.CleanupStatus{}}
 	c := out.Status.Cleanup
 	var before *v1alpha1.PolicyTranslationStatus
 	if t.have != nil && t.have.Spec.Source.UID == p.Ref.UID {
@@ -55,13 +55,21 @@ func (r *Runner) entry(t *turn) *v1alpha1.PolicyTranslation {
 		}
 	}
 	ready := condition(t, before)
-	ready.Type, ready.ObservedGeneration, ready.LastTransitionTime = v1alpha1.ConditionReady, p.Generation, *second(r.Now())
+	ready.Type, ready.LastTransitionTime = v1alpha1.ConditionReady, *second(r.Now())
 	if before != nil {
 		if old := meta.FindStatusCondition(before.Conditions, ready.Type); old != nil && old.Status == ready.Status {
 			ready.LastTransitionTime = old.LastTransitionTime
 		}
 	}
 	out.Status.Conditions = []metav1.Condition{ready}
+	if ready.Reason == reasonBadMode || ready.Reason == reasonInvalid { // no waiting ends it
+		stalled := ready
+		stalled.Type, stalled.Status = v1alpha1.ConditionStalled, metav1.ConditionTrue
+		out.Status.Conditions = append(out.Status.Conditions, stalled)
+	}
+	if t.have != nil {
+		out.Status.Observe(t.have.Generation)
+	}
 	return out
 }
 
@@ -74,6 +82,12 @@ func second(t time.Time) *metav1.Time {
 	return &at
 }
 
+// Reasons of a policy that somebody has to change.
+const (
+	reasonBadMode = "BadMode"
+	reasonInvalid = "Invalid"
+)
+
 // condition says how a policy is. Where it has not run now, what was said of its last
 // run stands as long as it is the same policy.
 func condition(t *turn, before *v1alpha1.PolicyTranslationStatus) metav1.Condition {
@@ -82,14 +96,14 @@ func condition(t *turn, before *v1alpha1.PolicyTranslationStatus) metav1.Conditi
 	case p.Mode == v1alpha1.ModeOff:
 		return yes("Off", "kvap leaves the policy alone")
 	case p.badMode != "":
-		return no("BadMode", "%s is %q; say one of %s. Until then the policy deletes nothing",
+		return no(reasonBadMode, "%s is %q; say one of %s. Until then the policy deletes nothing",
 			v1alpha1.ModeKey, p.badMode, strings.Join(v1alpha1.Modes(), ", "))
 	case p.cleanup == nil:
-		return no("Invalid", "the policy cannot be read, and deletes nothing: %s", p.why)
+		return no(reasonInvalid, "the policy cannot be read, and deletes nothing: %s", p.why)
 	case t.result != nil:
 		return t.result.condition(p.Mode == v1alpha1.ModeShadow)
-	case before != nil && before.ObservedGeneration == p.Generation && before.Mode == p.Mode:
-		if old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady); old != nil && old.Reason != "BadMode" {
+	case before != nil && before.SourceGeneration == p.Generation && before.Mode == p.Mode:
+		if old := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionReady); old != nil && old.Reason != reasonBadMode {
 			return *old
 		}
 	}

@@ -44,7 +44,7 @@ func (e *translationStore) List(ctx context.Context) (map[string]*v1alpha1.Polic
 
 // Write implements StatusStore.
 func (e *translationStore) Write(ctx context.Context, t *v1alpha1.PolicyTranslation) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+	source, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&t.Spec)
 	if err != nil {
 		return err
 	}
@@ -53,9 +53,14 @@ func (e *translationStore) Write(ctx context.Context, t *v1alpha1.PolicyTranslat
 		"metadata": map[string]any{"name": t.Name, "labels": map[string]any{managedBy: Manager}},
 	}
 	status := runtime.DeepCopyJSON(head)
-	head["spec"], status["status"] = fields["spec"], fields["status"]
+	head["spec"] = source
 	how := metav1.ApplyOptions{FieldManager: Manager, Force: true}
-	if _, err := e.resource().Apply(ctx, t.Name, &unstructured.Unstructured{Object: head}, how); err != nil {
+	applied, err := e.resource().Apply(ctx, t.Name, &unstructured.Unstructured{Object: head}, how)
+	if err != nil {
+		return err
+	}
+	t.Status.Observe(applied.GetGeneration())
+	if status["status"], err = runtime.DefaultUnstructuredConverter.ToUnstructured(&t.Status); err != nil {
 		return err
 	}
 	_, err = e.resource().ApplyStatus(ctx, t.Name, &unstructured.Unstructured{Object: status}, how)

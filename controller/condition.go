@@ -22,10 +22,7 @@ import (
 
 // A conditionSet sets the conditions of one policy. The tree is: Ready, which is true where
 // all the others are, in the order in which they are set.
-type conditionSet struct {
-	generation int64
-	conditions []metav1.Condition
-}
+type conditionSet struct{ conditions []metav1.Condition }
 
 // maxMessage is about half of what the API server takes as a message.
 const maxMessage = 16 << 10
@@ -35,9 +32,7 @@ func (m *conditionSet) set(condition string, status metav1.ConditionStatus, reas
 	if len(message) > maxMessage {
 		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
 	}
-	m.conditions = append(m.conditions, metav1.Condition{
-		Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: m.generation,
-	})
+	m.conditions = append(m.conditions, metav1.Condition{Type: condition, Status: status, Reason: reason, Message: message})
 }
 
 // ready follows from the others: the first that is false, else the first that is
@@ -45,12 +40,32 @@ func (m *conditionSet) set(condition string, status metav1.ConditionStatus, reas
 func (m *conditionSet) ready() {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		i := slices.IndexFunc(m.conditions, func(c metav1.Condition) bool { return c.Status == status })
-		if i >= 0 {
-			m.set(v1alpha1.ConditionReady, status, m.conditions[i].Reason, "%s: %s", m.conditions[i].Type, m.conditions[i].Message)
-			return
+		if i < 0 {
+			continue
 		}
+		why := m.conditions[i]
+		m.set(v1alpha1.ConditionReady, status, why.Reason, "%s: %s", why.Type, why.Message)
+		if stalls(why) {
+			m.set(v1alpha1.ConditionStalled, metav1.ConditionTrue, why.Reason, "%s: %s", why.Type, why.Message)
+		}
+		return
 	}
 	m.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Ready", "every rule is where it should be")
+}
+
+// stalls tells of a condition that waiting does not end: somebody has to change the policy, or
+// how the controller runs. A ConfigMap, a kind or a permission may come with the policy, a
+// moment later.
+func stalls(c metav1.Condition) bool {
+	switch c.Type {
+	case v1alpha1.ConditionCompiled, v1alpha1.ConditionTypeChecked:
+		return c.Status == metav1.ConditionFalse
+	}
+	return c.Status == metav1.ConditionFalse && slices.Contains(stallingReasons(), c.Reason)
+}
+
+func stallingReasons() []string {
+	return []string{reasonNameTaken, reasonRefused, reasonNoWebhook, reasonLeftOut, reasonNotCarriedOut}
 }
 
 // withTimes gives conditions the times of their last transitions.
@@ -243,7 +258,7 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	names, why := idle(rules)
 	switch {
 	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "NotCarriedOut", "%s: %s", strings.Join(names, ", "), why)
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonNotCarriedOut, "%s: %s", strings.Join(names, ", "), why)
 	case left == 0:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "NotNeeded", "no rule needs the webhook")
 	case s.mode == v1alpha1.ModeShadow:
@@ -251,7 +266,7 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 	case o.fallback != nil:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that nobody judges, because the webhook does not serve them: %d: %v", left, o.fallback)
 	case o.problemsOf(s, true) != "":
-		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "LeftOut", "rules that nobody judges, because the webhook leaves the policy out: %d: %s", left, o.problemsOf(s, true))
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonLeftOut, "rules that nobody judges, because the webhook leaves the policy out: %d: %s", left, o.problemsOf(s, true))
 	case o.stuck(s) != "":
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, o.stuck(s), "%s", o.problemsOf(s, false))
 	case o.problemsOf(s, false) != "":

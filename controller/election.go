@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,10 +146,16 @@ func (r *reconciler) lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := passes.Watch(source.Func(r.debouncer.start)); err != nil {
+	marks, err := controller.NewUnmanaged("kvap-edited", controller.Options{
+		Reconciler: r.statuses.edited, MaxConcurrentReconciles: writers, SkipNameValidation: &again, Logger: log.FromContext(ctx),
+	})
+	if err != nil {
 		return err
 	}
-	all := append([]func(context.Context) error{passes.Start, r.params.Start}, r.options.Leading...)
+	if err := errors.Join(passes.Watch(source.Func(r.debouncer.start)), marks.Watch(source.Func(r.statuses.edited.start))); err != nil {
+		return err
+	}
+	all := append([]func(context.Context) error{passes.Start, marks.Start, r.params.Start}, r.options.Leading...)
 	if r.scanner != nil {
 		all = append(all, r.scanner.Run)
 	}

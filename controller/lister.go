@@ -304,7 +304,7 @@ func (l *policyLister) keep(ctx context.Context, t *v1alpha1.PolicyTranslation, 
 	if before != nil && before.uninstalled {
 		return before, nil
 	}
-	s := &policySource{ref: t.Spec.Source, generation: t.Status.ObservedGeneration, mode: v1alpha1.ModeEnforce, uninstalled: true}
+	s := &policySource{ref: t.Spec.Source, generation: t.Status.SourceGeneration, digest: t.Status.SourceDigest, mode: v1alpha1.ModeEnforce, uninstalled: true}
 	if before != nil {
 		s.text = before.text
 	} else {

@@ -56,10 +56,11 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	}
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
-	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now}
+	edited := newEditMarker(c, counts.wrote)
+	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now, edited: edited}
 	p := &reconciler{
 		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now,
-		watcher:   newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, outages),
+		watcher:   newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, edited, outages),
 		policies:  &policyLister{client: c, direct: m.GetAPIReader(), mode: options.Mode, trusted: options.ExceptionNamespaces, remembered: statuses.remembered},
 		types:     &clusterTypes{builtin: builtin, direct: m.GetAPIReader()},
 		compiler:  &compiler{options: options, mutations: native, merging: apiserver.NewMerging()},

@@ -20,6 +20,7 @@ import (
 type policySource struct {
 	ref        v1alpha1.PolicyReference
 	generation int64
+	digest     string // of what it says, whether that counts or not
 	mode       string
 	badMode    string // what it says in place of a mode
 	// policy is what counts, with the actions that its mode gives it: the object as
@@ -83,7 +84,8 @@ func readSource(o *unstructured.Unstructured, otherwise string, before *policySo
 	if before != nil && before.version == o.GetResourceVersion() && before.otherwise == otherwise {
 		return before
 	}
-	s := &policySource{ref: referenceTo(o), generation: o.GetGeneration(), version: o.GetResourceVersion(), otherwise: otherwise}
+	text := sourceText(o)
+	s := &policySource{ref: referenceTo(o), generation: o.GetGeneration(), digest: hashOf(string(text)), version: o.GetResourceVersion(), otherwise: otherwise}
 	if s.ref.Group == v1alpha1.Group {
 		otherwise = v1alpha1.ModeEnforce
 	}
@@ -91,7 +93,7 @@ func readSource(o *unstructured.Unstructured, otherwise string, before *policySo
 	if s.mode == v1alpha1.ModeOff {
 		return s
 	}
-	s.text = sourceText(o)
+	s.text = text
 	s.policy, s.found = parsePolicy(s.ref, s.text)
 	if s.policy == nil || len(brokenRules(s.policy)) > 0 {
 		s.fallBack(before, remembered)

@@ -31,7 +31,7 @@ func (unserving) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList
 // A kind that is defined and not served yet has policies that nobody knows: a pass
 // would remove what enforces them.
 func TestDefinedIsNotGone(t *testing.T) {
-	w := newWatcher(nil, nil, unserving{}, nil, newOutages(func() {}))
+	w := newWatcher(nil, nil, unserving{}, nil, nil, newOutages(func() {}))
 	defined := map[string]bool{"clusterpolicies.kyverno.io": true}
 	if _, _, err := w.update(t.Context(), defined); err == nil {
 		t.Error("a pass goes on without the policies")

@@ -48,11 +48,11 @@ type typeChecks struct {
 	done   bool
 }
 
-// statusOf is what became of a policy, but for the times of conditions. before is
-// what was said of it the last time.
+// statusOf is what became of a policy, but for the times of conditions and the generation
+// that is observed. before is what was said of it the last time.
 func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslationStatus) v1alpha1.PolicyTranslationStatus {
-	out := v1alpha1.PolicyTranslationStatus{ObservedGeneration: s.generation, Mode: s.mode}
-	m := &conditionSet{generation: s.generation}
+	out := v1alpha1.PolicyTranslationStatus{SourceGeneration: s.generation, SourceDigest: s.digest, Mode: s.mode}
+	m := &conditionSet{}
 	if s.mode == v1alpha1.ModeOff {
 		m.set(v1alpha1.ConditionReady, metav1.ConditionTrue, "Off", "kvap leaves the policy alone")
 		out.Conditions = m.conditions
@@ -79,7 +79,7 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 	o.compiled(m, s, rules, out.Rules)
 	o.kindsServed(m, rules)
 	o.synced(m, rules)
-	o.typeChecked(m, rules, out.Rules, before)
+	o.typeChecked(m, s, rules, out.Rules, before)
 	o.paramsResolved(m, rules)
 	o.enforced(m, s, rules)
 	o.fallbackActive(m, s, rules, out.Webhook)
@@ -271,10 +271,10 @@ func (o *passResult) objectsOf(rules []*compile.Rule) []string {
 // typeChecked is about the policy as it is. While the API server looks anew at an
 // object that has changed for the sake of other policies, what it said before of this
 // one stands.
-func (o *passResult) typeChecked(m *conditionSet, rules []*compile.Rule, rows []v1alpha1.RuleStatus, before v1alpha1.PolicyTranslationStatus) {
+func (o *passResult) typeChecked(m *conditionSet, s *policySource, rules []*compile.Rule, rows []v1alpha1.RuleStatus, before v1alpha1.PolicyTranslationStatus) {
 	said := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionTypeChecked)
 	if name := o.unchecked(rules); name != "" {
-		if said == nil || said.ObservedGeneration != m.generation || before.Mode == v1alpha1.ModeOff {
+		if said == nil || before.SourceDigest != s.digest || before.Mode == v1alpha1.ModeOff {
 			m.set(v1alpha1.ConditionTypeChecked, metav1.ConditionUnknown, "Pending", "the API server has not yet checked %s", name)
 			return
 		}

@@ -27,12 +27,13 @@ type statusWriter struct {
 	direct client.Reader
 	events func(ref v1alpha1.PolicyReference, warning bool, reason, note string)
 	now    func() metav1.Time
+	edited *editMarker
 }
 
 // write writes what differs from what is there, and removes the PolicyTranslations
 // of policies that are gone. It returns what is there then, in the order of the
 // sources. What cannot be written of one policy keeps nothing from the others, and is
-// tried again.
+// tried again. Of a policy that was edited meanwhile nothing is written.
 func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *passResult) (statuses []v1alpha1.PolicyTranslationStatus, again bool, err error) {
 	var list v1alpha1.PolicyTranslationList
 	if err := s.writer.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -60,7 +61,12 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 		}
 		want.Status.Shadow = keptShadow(source, have)
 		want.Status.Conditions = withTimes(s.now(), have.Status.Conditions, want.Status.Conditions)
+		want.Status.Observe(have.Generation)
 		statuses = append(statuses, want.Status)
+		if s.edited.outdates(source) {
+			again = true
+			continue
+		}
 		if have.Spec == want.Spec && statusText(have.Status) == statusText(want.Status) {
 			continue
 		}
@@ -79,7 +85,7 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
 		log.FromContext(ctx).Error(failed[name], "the status cannot be written")
 	}
-	return statuses, len(failed) > 0, nil
+	return statuses, again || len(failed) > 0, nil
 }
 
 // maxShadow is of how many processes it is kept what they said in shadow.
@@ -113,6 +119,7 @@ func (s *statusWriter) writeOne(ctx context.Context, have, want *v1alpha1.Policy
 		if err := s.writer.patch(ctx, want, client.FieldOwner(Manager), client.ForceOwnership); err != nil {
 			return err
 		}
+		status.Observe(want.Generation)
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(asJSON(map[string]any{"status": nullsFor(have.Status, status)})))
 	s.writer.tell("status")
@@ -209,13 +216,22 @@ func dropLastGood(o any) (any, error) {
 	return trimManagedFields(o)
 }
 
+// Reasons of conditions that do not end by waiting.
+const (
+	reasonNameTaken     = "NameTaken"
+	reasonNoWebhook     = "NoWebhook"
+	reasonRefused       = "Refused"
+	reasonLeftOut       = "LeftOut"
+	reasonNotCarriedOut = "NotCarriedOut"
+)
+
 // reasonOf is the reason of a condition for an error.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errForeign), errors.Is(err, errReserved):
-		return "NameTaken"
+		return reasonNameTaken
 	case errors.Is(err, errNoFallback):
-		return "NoWebhook"
+		return reasonNoWebhook
 	case errors.Is(err, errNotReached), errors.Is(err, errNotTakenUp):
 		return "NotReached"
 	case errors.Is(err, errGoing):
@@ -223,7 +239,7 @@ func reasonOf(err error) string {
 	case apierrors.IsForbidden(err):
 		return "Forbidden"
 	case apierrors.IsInvalid(err):
-		return "Refused"
+		return reasonRefused
 	}
 	return "Failed"
 }

@@ -31,6 +31,7 @@ type watcher struct {
 	client    client.Reader
 	discovery discovery.DiscoveryInterface
 	changed   func() // there is something new
+	edited    *editMarker
 	outages   *outages
 
 	watched map[string]apischema.GroupVersionKind // by definition
@@ -41,9 +42,9 @@ type watcher struct {
 	own     map[string]bool                       // kvap's own definitions, of which the objects are watched
 }
 
-func newWatcher(cache cache.Cache, client client.Reader, discovery discovery.DiscoveryInterface, changed func(), outages *outages) *watcher {
+func newWatcher(cache cache.Cache, client client.Reader, discovery discovery.DiscoveryInterface, changed func(), edited *editMarker, outages *outages) *watcher {
 	return &watcher{
-		cache: cache, client: client, discovery: discovery, changed: changed, outages: outages,
+		cache: cache, client: client, discovery: discovery, changed: changed, edited: edited, outages: outages,
 		watched: map[string]apischema.GroupVersionKind{}, missed: map[string]time.Time{}, absent: map[string]bool{}, later: map[string]time.Time{}, own: map[string]bool{},
 	}
 }
@@ -206,6 +207,9 @@ func (w *watcher) start(ctx context.Context, gvk apischema.GroupVersionKind, pat
 	defer cancel()
 	informer, err := w.inform(ctx, o)
 	if err != nil {
+		return err
+	}
+	if _, err := informer.AddEventHandler(w.edited.handler()); err != nil {
 		return err
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -204,7 +206,7 @@ func (c Snapshot) cleanups() (out []report.PolicyStatus) {
 			continue
 		}
 		p := report.PolicyStatus{Name: ref.Name, Namespace: ref.Namespace, Kind: ref.Kind, Group: ref.Group, Mode: t.Status.Mode, Created: stamp(t.CreationTimestamp.Time)}
-		for _, one := range t.Status.Conditions {
+		if one := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.ConditionReady); one != nil {
 			p.Conditions = append(p.Conditions, report.Condition{Type: one.Type, Status: string(one.Status), Reason: one.Reason, Message: one.Message + runs(t.Status.Cleanup)})
 		}
 		out = append(out, p)
@@ -270,6 +272,9 @@ func (s *listedPolicy) readyCondition(list []report.Condition) report.Condition 
 	}
 	if len(s.claims) == 0 && !s.controlled() {
 		return report.Condition{Type: v1alpha1.ConditionReady, Status: unknown, Reason: "NotDeployed", Message: "no native object enforces this policy"}
+	}
+	if c, ok := s.said(v1alpha1.ConditionReady); ok && c.Status == unknown { // as of an edit that is not enforced yet
+		list = append(list, c)
 	}
 	for _, c := range list {
 		if c.Status == unknown {

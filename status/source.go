@@ -211,7 +211,7 @@ func (k *known) translated(t *v1alpha1.PolicyTranslation) {
 		sub = k.add(&listedPolicy{identity: id})
 	}
 	sub.translation = t
-	if sub.source != nil && t.Status.ObservedGeneration != sub.source.Generation {
+	if sub.source != nil && t.Status.SourceGeneration != sub.source.Generation {
 		return // what it says of rules is of another version
 	}
 	for i := range t.Status.Rules {
@@ -268,9 +268,9 @@ func (s *listedPolicy) said(kind string) (report.Condition, bool) {
 			continue
 		}
 		out := report.Condition{Type: kind, Status: string(c.Status), Reason: c.Reason, Message: c.Message}
-		if s.source != nil && c.ObservedGeneration != s.source.Generation {
+		if seen := s.translation.Status.SourceGeneration; s.source != nil && seen != s.source.Generation {
 			out.Status, out.Reason = unknown, "NotObserved"
-			out.Message = fmt.Sprintf("the controller has seen generation %d of the policy, which is at %d; see that it runs", c.ObservedGeneration, s.source.Generation)
+			out.Message = fmt.Sprintf("the controller has seen generation %d of the policy, which is at %d; see that it runs", seen, s.source.Generation)
 		}
 		return out, true
 	}

@@ -123,12 +123,12 @@ func only(t *testing.T, c Snapshot) report.PolicyStatus {
 // translation is what a controller says that cannot reach its webhook.
 func translation(generation int64) *v1alpha1.PolicyTranslation {
 	condition := func(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: status, Reason: reason, ObservedGeneration: generation}
+		return metav1.Condition{Type: kind, Status: status, Reason: reason, ObservedGeneration: 1}
 	}
 	return &v1alpha1.PolicyTranslation{
 		Spec: v1alpha1.PolicyTranslationSpec{Source: v1alpha1.PolicyReference{Group: "kyverno.io", Kind: "ClusterPolicy", Name: "limits"}},
 		Status: v1alpha1.PolicyTranslationStatus{
-			ObservedGeneration: generation, Mode: v1alpha1.ModeEnforce,
+			ObservedGeneration: 1, SourceGeneration: generation, Mode: v1alpha1.ModeEnforce,
 			Conditions: []metav1.Condition{
 				condition(v1alpha1.ConditionCompiled, metav1.ConditionTrue, "Compiled"),
 				condition(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "Unreachable"),
@@ -366,7 +366,7 @@ func TestBothKinds(t *testing.T) {
 	carrier := *c.Sources[0]
 	carrier.Group = v1alpha1.Group
 	off, enforced := translation(1), translation(1)
-	off.Status = v1alpha1.PolicyTranslationStatus{ObservedGeneration: 1, Mode: v1alpha1.ModeOff}
+	off.Status = v1alpha1.PolicyTranslationStatus{SourceGeneration: 1, Mode: v1alpha1.ModeOff}
 	enforced.Spec.Source.Group = v1alpha1.Group
 	migration := &v1alpha1.Migration{Spec: v1alpha1.MigrationSpec{Source: off.Spec.Source}, Status: v1alpha1.MigrationStatus{Stage: v1alpha1.StageEnforced}}
 	for name, sources := range map[string][]*Source{"theirs first": {c.Sources[0], &carrier}, "ours first": {&carrier, c.Sources[0]}} {

@@ -25,7 +25,9 @@ type PolicyTranslation struct {
 
 	// +required
 	Spec PolicyTranslationSpec `json:"spec"`
+	// Status is by default that of a policy that nobody has looked at.
 	// +optional
+	// +kubebuilder:default={native: 0, webhook: 0, unsupported: 0, conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "the controller has not looked at the policy yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status PolicyTranslationStatus `json:"status,omitempty"`
 }
 
@@ -74,8 +76,13 @@ const (
 
 // PolicyTranslationStatus is what became of the policy.
 type PolicyTranslationStatus struct {
-	// ObservedGeneration is that of the source policy.
+	// ObservedGeneration is the generation of this object that the rest is about, as in the
+	// conditions.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// SourceGeneration is the generation of the policy that the rest is about.
+	SourceGeneration int64 `json:"sourceGeneration,omitempty"`
+	// SourceDigest is of that policy's spec, labels and annotations.
+	SourceDigest string `json:"sourceDigest,omitempty"`
 	// Mode is shadow, enforce or off.
 	Mode string `json:"mode,omitempty"`
 	// Action is what follows from a violation: Deny, Audit, Warn, or several with
@@ -87,7 +94,8 @@ type PolicyTranslationStatus struct {
 	Webhook     int32 `json:"webhook"`
 	Unsupported int32 `json:"unsupported"`
 	// Conditions are Ready, and what it follows from: Compiled, KindsServed, Synced,
-	// TypeChecked, ParamsResolved, Enforced and FallbackActive.
+	// TypeChecked, ParamsResolved, Enforced and FallbackActive. Stalled is there only
+	// where it is true.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -96,6 +104,9 @@ type PolicyTranslationStatus struct {
 	Rules []RuleStatus `json:"rules,omitempty"`
 	// RulesLeftOut are how many rules have no row, because there are too many.
 	RulesLeftOut int32 `json:"rulesLeftOut,omitempty"`
+	// Exceptions are the PolicyExceptions from the policy that are in force, 50 at most.
+	// +listType=atomic
+	Exceptions []ActiveException `json:"exceptions,omitempty"`
 	// IgnoredExceptions are PolicyExceptions that name the policy and do not count, ten
 	// at most.
 	// +listType=atomic
@@ -105,11 +116,45 @@ type PolicyTranslationStatus struct {
 	LastGood *LastGood `json:"lastGood,omitempty"`
 	// Cleanup is about a policy that deletes on a schedule, and has no rules.
 	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
+	// Erring are the rules that the webhook errs on for each request, by each process that judges.
+	// +listType=map
+	// +listMapKey=by
+	Erring []ErringRules `json:"erring,omitempty"`
 	// Shadow is what the webhook said of real requests while the policy was in shadow, for
 	// each process that judges. It is about rules without a native form.
 	// +listType=map
 	// +listMapKey=by
 	Shadow []ShadowStatus `json:"shadow,omitempty"`
+}
+
+// ErringRules are what one process says of the rules that err, about a version of the policy.
+type ErringRules struct {
+	// By is the process.
+	// +required
+	By string `json:"by"`
+	// Generation is of the source policy.
+	// +required
+	Generation int64 `json:"generation"`
+	// Rules are ten at most.
+	// +listType=atomic
+	Rules []ErringRule `json:"rules,omitempty"`
+}
+
+// ErringRule is a rule that errs.
+type ErringRule struct {
+	// Rule is its name as Kyverno reports it.
+	// +required
+	Rule string `json:"rule"`
+	// Message is one of the errors, but of no Secret.
+	Message string `json:"message,omitempty"`
+}
+
+// Observe has the status, with its conditions, be about a generation of its PolicyTranslation.
+func (s *PolicyTranslationStatus) Observe(generation int64) {
+	s.ObservedGeneration = generation
+	for i := range s.Conditions {
+		s.Conditions[i].ObservedGeneration = generation
+	}
 }
 
 // ShadowStatus is what one process said in shadow, about a version of the policy.
@@ -168,6 +213,19 @@ type CleanupStatus struct {
 	Failed int32 `json:"failed"`
 }
 
+// ActiveException is a PolicyException that is in force.
+type ActiveException struct {
+	// +required
+	Namespace string `json:"namespace"`
+	// +required
+	Name string `json:"name"`
+	// Rules are those that it is from, with wildcards; empty for all that the policy says.
+	// +listType=atomic
+	Rules []string `json:"rules,omitempty"`
+	// Expires is when it ceases to be in force, by kvap.dev/expires-at.
+	Expires *metav1.Time `json:"expires,omitempty"`
+}
+
 // IgnoredException is a PolicyException that does not count.
 type IgnoredException struct {
 	// +required
@@ -192,8 +250,11 @@ type LastGood struct {
 
 // The conditions of a PolicyTranslation.
 const (
-	// ConditionReady tells that everything below is as it should be.
+	// ConditionReady tells that everything below is as it should be, for the policy as it is.
 	ConditionReady = "Ready"
+	// ConditionStalled tells that the policy is not ready, and will not be by waiting. Where
+	// that is not so there is no such condition, as kstatus wants it.
+	ConditionStalled = "Stalled"
 	// ConditionCompiled tells that every rule has a target.
 	ConditionCompiled = "Compiled"
 	// ConditionKindsServed tells that each rule is about a kind that the cluster serves.

@@ -133,7 +133,7 @@ func (b *bench) having(condition string) int {
 	defer b.mu.Unlock()
 	n := 0
 	for name, generation := range b.wants {
-		if s := b.told[name]; s.ObservedGeneration == generation && meta.IsStatusConditionTrue(s.Conditions, condition) {
+		if s := b.told[name]; s.SourceGeneration == generation && meta.IsStatusConditionTrue(s.Conditions, condition) {
 			n++
 		}
 	}

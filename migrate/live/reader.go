@@ -248,7 +248,7 @@ func (r *Reader) stayingRules(source *unstructured.Unstructured, t v1alpha1.Poli
 	if migrate.KyvernoHasRest(source) {
 		return migrate.RuleNames(source)
 	}
-	if t.Status.Mode != "" && t.Status.Mode != v1alpha1.ModeOff && t.Status.ObservedGeneration == source.GetGeneration() {
+	if t.Status.Mode != "" && t.Status.Mode != v1alpha1.ModeOff && t.Status.SourceGeneration == source.GetGeneration() {
 		for _, row := range t.Status.Rules {
 			if row.Target == string(report.Unsupported) {
 				out = append(out, row.Rule)
@@ -275,7 +275,7 @@ func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Control
 		return migrate.ControllerStatus{}
 	}
 	s := t.Status
-	out := migrate.ControllerStatus{Exists: true, UID: t.Spec.Source.UID, Mode: s.Mode, Generation: s.ObservedGeneration, Judging: migrate.Judging{Yes: true}}
+	out := migrate.ControllerStatus{Exists: true, UID: t.Spec.Source.UID, Mode: s.Mode, Generation: s.SourceGeneration, Judging: migrate.Judging{Yes: true}}
 	needed := []string{v1alpha1.ConditionCompiled, v1alpha1.ConditionSynced, v1alpha1.ConditionParamsResolved, v1alpha1.ConditionEnforced, v1alpha1.ConditionFallbackActive}
 	if s.Mode != v1alpha1.ModeEnforce {
 		needed = []string{v1alpha1.ConditionSynced, v1alpha1.ConditionEnforced}
@@ -303,7 +303,7 @@ func (r *Reader) seen(t v1alpha1.PolicyTranslation, exists bool) migrate.Control
 		}
 	}
 	if s.Mode == v1alpha1.ModeEnforce && s.Webhook > 0 {
-		key := fmt.Sprintf("kvap %s %d %s", t.Name, s.ObservedGeneration, t.Spec.Source.UID)
+		key := fmt.Sprintf("kvap %s %d %s", t.Name, s.SourceGeneration, t.Spec.Source.UID)
 		out.Judging = r.settled(key, "the webhook is registered, and is given a moment")
 	}
 	return out

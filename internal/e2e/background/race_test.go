@@ -111,7 +111,7 @@ func TestOutOfStep(t *testing.T) {
 		})
 		generation := c.get(t, "kvap.dev/v1alpha1", "ClusterPolicy", "", "steps").GetGeneration()
 		testcluster.Soon(t, "the change is seen", func() bool {
-			return c.translated(t, "steps", func(status v1alpha1.PolicyTranslationStatus) bool { return status.ObservedGeneration >= generation })
+			return c.translated(t, "steps", func(status v1alpha1.PolicyTranslationStatus) bool { return status.SourceGeneration >= generation })
 		})
 	}
 	change(strings.Replace(text, "synchronize: true", "synchronize: false", 1))

@@ -259,7 +259,7 @@ func (c *cluster) awaitReady(t *testing.T, kind, namespace, name string) {
 		}
 		last = c.condition(t, key, v1alpha1.ConditionReady)
 		have := c.translation(t, key)
-		return last.Status == metav1.ConditionTrue && have.Spec.Source.UID == o.GetUID() && have.Status.ObservedGeneration == o.GetGeneration()
+		return last.Status == metav1.ConditionTrue && have.Spec.Source.UID == o.GetUID() && have.Status.SourceGeneration == o.GetGeneration()
 	})
 }
 

@@ -192,7 +192,7 @@ func (c *conformer) unserved(ctx context.Context, o *unstructured.Unstructured, 
 	case translation == nil:
 		return "kvap says nothing of it", nil
 	}
-	observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "observedGeneration")
+	observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "sourceGeneration")
 	conditions, _, _ := unstructured.NestedSlice(translation.Object, "status", "conditions")
 	said := "kvap has not seen it as it is"
 	for _, item := range conditions {

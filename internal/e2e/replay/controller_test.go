@@ -271,7 +271,7 @@ func (r *servedRun) awaitServed(t *testing.T, o *unstructured.Unstructured) stri
 		if translation == nil {
 			return "kvap says nothing of it"
 		}
-		observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "observedGeneration")
+		observed, _, _ := unstructured.NestedInt64(translation.Object, "status", "sourceGeneration")
 		conditions, _, _ := unstructured.NestedSlice(translation.Object, "status", "conditions")
 		missing := func(item any) bool { // a rule has its place before the cluster serves its kind
 			condition, _ := item.(map[string]any)
