@@ -197,6 +197,9 @@ type Options struct {
 	// WebhookOwner is a ClusterRole with which the webhook configurations end; empty for
 	// none.
 	WebhookOwner string
+	// Gone tells of a process that judged in shadow, by its name, that it has ended; nil tells
+	// so of none.
+	Gone func(by string) bool
 	// Namespace is the controller's own, for its lease and its canaries.
 	Namespace string
 	// Servers are the API servers to watch policies take effect on; nil finds them by
@@ -239,6 +242,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Step == nil {
 		o.Step = func(Step) {}
+	}
+	if o.Gone == nil {
+		o.Gone = func(string) bool { return false }
 	}
 	if o.Fallback == nil {
 		o.Fallback = NoFallback{}

@@ -57,7 +57,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	c := m.GetClient()
 	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
 	edited := newEditMarker(c, counts.wrote)
-	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now, edited: edited}
+	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now, gone: options.Gone, edited: edited}
 	p := &reconciler{
 		options: options, config: config, kube: kube, writer: w, mutations: served, metrics: counts, statuses: statuses, now: time.Now,
 		watcher:   newWatcher(m.GetCache(), c, kube.Discovery(), debouncer.trigger, edited, outages),

@@ -132,11 +132,17 @@ func TestKeptShadow(t *testing.T) {
 		})
 	}
 	have.Status.Shadow = append(have.Status.Shadow, v1alpha1.ShadowStatus{By: "before", Generation: s.generation - 1})
-	got := keptShadow(s, have)
+	nobody := func(string) bool { return false }
+	got := keptShadow(s, have, nobody)
 	if len(got) != maxShadow || got[0].By != "2" {
 		t.Errorf("%+v", got)
 	}
-	if s.mode = v1alpha1.ModeEnforce; keptShadow(s, have) != nil {
+	for _, one := range keptShadow(s, have, func(by string) bool { return by == "7" }) {
+		if one.By == "7" {
+			t.Error("it is kept of a process that is gone")
+		}
+	}
+	if s.mode = v1alpha1.ModeEnforce; keptShadow(s, have, nobody) != nil {
 		t.Error("it is kept of a policy that is in shadow no longer")
 	}
 }

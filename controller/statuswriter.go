@@ -27,6 +27,7 @@ type statusWriter struct {
 	direct client.Reader
 	events func(ref v1alpha1.PolicyReference, warning bool, reason, note string)
 	now    func() metav1.Time
+	gone   func(by string) bool // a process that judged in shadow
 	edited *editMarker
 }
 
@@ -59,7 +60,7 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 			Spec:       v1alpha1.PolicyTranslationSpec{Source: source.ref},
 			Status:     out.statusOf(source, last),
 		}
-		want.Status.Shadow = keptShadow(source, have)
+		want.Status.Shadow = keptShadow(source, have, s.gone)
 		want.Status.Conditions = withTimes(s.now(), have.Status.Conditions, want.Status.Conditions)
 		want.Status.Observe(have.Generation)
 		statuses = append(statuses, want.Status)
@@ -92,12 +93,14 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 const maxShadow = 10
 
 // keptShadow is what other hands have written of the policy in shadow, as far as it is
-// about the policy as it is: processes come and go.
-func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation) []v1alpha1.ShadowStatus {
+// about the policy as it is, and the process is there.
+func keptShadow(source *policySource, have *v1alpha1.PolicyTranslation, gone func(by string) bool) []v1alpha1.ShadowStatus {
 	if source.mode != v1alpha1.ModeShadow || have.Spec.Source != source.ref {
 		return nil
 	}
-	out := slices.DeleteFunc(slices.Clone(have.Status.Shadow), func(s v1alpha1.ShadowStatus) bool { return s.Generation != source.generation })
+	out := slices.DeleteFunc(slices.Clone(have.Status.Shadow), func(s v1alpha1.ShadowStatus) bool {
+		return s.Generation != source.generation || gone(s.By)
+	})
 	for len(out) > maxShadow {
 		oldest := 0
 		for i := range out {

@@ -49,6 +49,7 @@ type fallback struct {
 	server    *webhook.Server
 	work      *backgroundWork
 	book      *shadow.Book
+	replicas  *replicas
 	changed   chan struct{}
 
 	mu       sync.Mutex
@@ -165,10 +166,14 @@ func (o *fallback) forward(ctx context.Context) {
 		case <-o.world.Served().Changed():
 		case <-o.work.changed:
 		}
-		select {
-		case o.changed <- struct{}{}:
-		default:
-		}
+		o.tellChanged()
+	}
+}
+
+func (o *fallback) tellChanged() {
+	select {
+	case o.changed <- struct{}{}:
+	default: // somebody will ask anyway
 	}
 }
 
@@ -340,13 +345,14 @@ func withoutEffect(text []byte) []byte {
 	return out
 }
 
-// tellShadowEvery is how often what was said in shadow is written to the cluster, where
-// there is something new.
-const tellShadowEvery = 10 * time.Second
+// tellEvery is how often it is looked for what this process has to say of policies.
+const tellEvery = 10 * time.Second
 
 // keepBook keeps a book of what is said in shadow, and writes it into the status of each
 // PolicyTranslation until the context ends. Each replica has an entry of its own.
 func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the book sees to it that there is little to write
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -357,6 +363,17 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 	}
 	by := cmp.Or(host, "webhook")
 	o.book = shadow.New(by, time.Now)
+	if err := registerBook(o.book); err != nil {
+		return err
+	}
+	pods, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	o.replicas = newReplicas(by, func(ctx context.Context, name string) error {
+		_, err := pods.CoreV1().Pods(o.namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	}, o.tellChanged)
 	translations := client.Resource(schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "policytranslations"})
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for _, page := range o.book.News() {
@@ -365,7 +382,7 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 				o.book.Again(page.Source)
 			}
 		}
-	}, tellShadowEvery)
+	}, tellEvery)
 	return nil
 }
 

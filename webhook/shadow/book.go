@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -49,7 +50,9 @@ type Book struct {
 type policyTally struct {
 	since, until time.Time
 	rules        map[string]*ruleTally
-	changed      bool
+	changed      bool // since it was told
+	found        bool // a violation, or an error, since then
+	told         time.Time
 }
 
 type ruleTally struct {
@@ -67,11 +70,11 @@ func (b *Book) Follow(subjects map[*policy.Policy]ShadowedPolicy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.subjects = maps.Clone(subjects)
-	for known := range b.pages {
-		if !slices.Contains(slices.Collect(maps.Values(subjects)), known) {
-			delete(b.pages, known)
-		}
+	followed := map[ShadowedPolicy]bool{}
+	for _, subject := range subjects {
+		followed[subject] = true
 	}
+	maps.DeleteFunc(b.pages, func(known ShadowedPolicy, _ *policyTally) bool { return !followed[known] })
 }
 
 // Note counts a record of a policy in shadow, and passes others over.
@@ -99,6 +102,7 @@ func (b *Book) Note(r webhook.Record) {
 		p.rules[r.Rule] = t
 	}
 	p.until, p.changed = b.now(), true
+	p.found = p.found || r.Status == interp.Fail || r.Status == interp.Error
 	t.count(r, p.until)
 }
 
@@ -115,7 +119,7 @@ func (t *ruleTally) count(r webhook.Record, at time.Time) {
 	}
 	one := v1alpha1.ShadowRequest{
 		At: metav1.NewTime(at.UTC().Truncate(time.Second)), Operation: r.Request.Operation, Object: r.Request.Resource,
-		UID: types.UID(r.Request.Object), Verdict: string(status), Message: messageOf(r),
+		UID: types.UID(r.Request.Object), Verdict: string(status), Message: MessageOf(r),
 	}
 	t.kept[status] = append(t.kept[status], one)
 	if n := len(t.kept[status]) - maxRequests; n > 0 {
@@ -123,8 +127,8 @@ func (t *ruleTally) count(r webhook.Record, at time.Time) {
 	}
 }
 
-// messageOf is short, and says nothing of what a Secret holds.
-func messageOf(r webhook.Record) string {
+// MessageOf is what a record says: short, and nothing of what a Secret holds.
+func MessageOf(r webhook.Record) string {
 	if strings.HasPrefix(r.Request.Resource, "Secret/") {
 		return ""
 	}
@@ -134,15 +138,32 @@ func messageOf(r webhook.Record) string {
 	return strings.ToValidUTF8(r.Message[:maxMessage], "") + "…"
 }
 
-// News are the pages that have changed since it was asked last, by name.
+// How long a page is not told again, once it was: one on which something was found, and one on
+// which there are more requests of which nothing was.
+const (
+	foundEvery  = time.Minute
+	passedEvery = 10 * time.Minute
+)
+
+// isDue tells that a page is to be told.
+func (p *policyTally) isDue(now time.Time) bool {
+	wait := passedEvery
+	if p.found {
+		wait = foundEvery
+	}
+	return p.changed && (p.told.IsZero() || now.Sub(p.told) >= wait)
+}
+
+// News are the pages that have changed and were not told for a while, by name.
 func (b *Book) News() []PolicyTally {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out []PolicyTally
+	now := b.now()
 	for subject, p := range b.pages {
-		if p.changed {
+		if p.isDue(now) {
 			out = append(out, PolicyTally{subject.Source, p.status(b.by, subject.Generation)})
-			p.changed = false
+			p.changed, p.found, p.told = false, false, now
 		}
 	}
 	slices.SortFunc(out, func(x, y PolicyTally) int {
@@ -158,9 +179,34 @@ func (b *Book) Again(source v1alpha1.PolicyReference) {
 	defer b.mu.Unlock()
 	for subject, p := range b.pages {
 		if subject.Source == source {
-			p.changed = true
+			p.changed, p.told = true, time.Time{}
 		}
 	}
+}
+
+// counted is the metric of what is on the pages.
+const counted = "kvap_shadow_verdicts_total"
+
+// Describe implements prometheus.Collector.
+func (b *Book) Describe(to chan<- *prometheus.Desc) { to <- verdictsDesc() }
+
+// Collect implements prometheus.Collector. A policy that is not in shadow any more has no counter.
+func (b *Book) Collect(to chan<- prometheus.Metric) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for subject, p := range b.pages {
+		for name, t := range p.rules {
+			for verdict, n := range map[interp.Status]int64{interp.Pass: t.Passed, interp.Fail: t.Violated, interp.Error: t.Failed} {
+				to <- prometheus.MustNewConstMetric(verdictsDesc(), prometheus.CounterValue, float64(n),
+					subject.Source.Group, subject.Source.Kind, subject.Source.Namespace, subject.Source.Name, name, string(verdict))
+			}
+		}
+	}
+}
+
+func verdictsDesc() *prometheus.Desc {
+	return prometheus.NewDesc(counted, "What the webhook said in shadow of requests, by policy, rule and verdict (pass, fail or error), since it has this version of the policy.",
+		[]string{"group", "kind", "policy_namespace", "policy", "rule", "verdict"}, nil)
 }
 
 func (p *policyTally) status(by string, generation int64) v1alpha1.ShadowStatus {

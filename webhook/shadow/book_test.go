@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
@@ -89,5 +91,85 @@ func TestBounds(t *testing.T) {
 	b.Note(record(p, "r", interp.Pass, "ConfigMap/a/b"))
 	if pages := b.News(); len(pages) != 1 || len(pages[0].Status.Rules) != 1 || pages[0].Status.Generation != 2 {
 		t.Errorf("%+v", pages)
+	}
+}
+
+// A page is told at once, then once a minute at most, and less often where nothing is found.
+func TestToldNowAndThen(t *testing.T) {
+	now, p := time.Unix(1000, 0), &policy.Policy{}
+	b := New("here", func() time.Time { return now })
+	b.Follow(map[*policy.Policy]ShadowedPolicy{p: subject(1)})
+	told := func(status interp.Status) bool {
+		b.Note(record(p, "r", status, "ConfigMap/a/b"))
+		return len(b.News()) == 1
+	}
+	for i, step := range []struct {
+		after  time.Duration
+		status interp.Status
+		want   bool
+	}{
+		{0, interp.Pass, true},
+		{foundEvery, interp.Pass, false},
+		{0, interp.Fail, true},
+		{foundEvery - time.Second, interp.Fail, false},
+		{time.Second, interp.Pass, true},
+		{passedEvery, interp.Pass, true},
+		{foundEvery, interp.Pass, false},
+	} {
+		now = now.Add(step.after)
+		if got := told(step.status); got != step.want {
+			t.Errorf("step %d: told is %t", i, got)
+		}
+	}
+}
+
+// The counts are a metric, as long as the policy is in shadow.
+func TestCountsAreMetrics(t *testing.T) {
+	b, p := newBook(t)
+	b.Note(record(p, "r", interp.Fail, "ConfigMap/a/b"))
+	b.Note(record(p, "r", interp.Pass, "ConfigMap/a/b"))
+	b.Note(record(p, "r", interp.Pass, "ConfigMap/a/b"))
+	registry := prometheus.NewRegistry()
+	if err := registry.Register(b); err != nil {
+		t.Fatal(err)
+	}
+	counts := func() map[string]float64 {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]float64{}
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				of := family.GetName()
+				for _, label := range m.GetLabel() {
+					of += " " + label.GetValue()
+				}
+				out[of] = m.GetCounter().GetValue()
+			}
+		}
+		return out
+	}
+	const each = "kvap_shadow_verdicts_total  ClusterPolicy p  r "
+	if got := counts(); len(got) != 3 || got[each+"pass"] != 2 || got[each+"fail"] != 1 || got[each+"error"] != 0 {
+		t.Errorf("%v", got)
+	}
+	if b.Follow(nil); len(counts()) != 0 {
+		t.Errorf("a policy that is in shadow no longer has %v", counts())
+	}
+}
+
+// BenchmarkFollow is what a change of one policy costs beside many.
+func BenchmarkFollow(b *testing.B) {
+	book, subjects := New("here", time.Now), map[*policy.Policy]ShadowedPolicy{}
+	for i := range 1000 {
+		p, of := &policy.Policy{}, subject(1)
+		of.Source.Name = fmt.Sprint(i)
+		subjects[p] = of
+		book.Follow(subjects)
+		book.Note(record(p, "r", interp.Pass, "ConfigMap/a/b"))
+	}
+	for b.Loop() {
+		book.Follow(subjects)
 	}
 }

@@ -2,7 +2,8 @@
 //
 // In: which policies are in shadow, by Follow, and the webhook's records, by Note. Out,
 // by News: for each policy how many requests each rule let pass, found a violation in or
-// could not judge, and the last few of them, as the status of a PolicyTranslation has it.
+// could not judge, and the last few of them, as the status of a PolicyTranslation has it, once a
+// minute at most. The counts are a Prometheus metric too.
 //
 // What must hold: what it keeps is bounded, whatever comes; of a Secret no message is
 // kept, for it may hold a value; a version of a policy begins at nothing. Dry runs
