@@ -65,7 +65,7 @@ func stalls(c metav1.Condition) bool {
 }
 
 func stallingReasons() []string {
-	return []string{reasonNameTaken, reasonRefused, reasonNoWebhook, reasonLeftOut, reasonNotCarriedOut}
+	return []string{reasonNameTaken, reasonRefused, reasonNoWebhook, reasonLeftOut, reasonNotCarriedOut, ReasonRegistryNotAllowed}
 }
 
 // withTimes gives conditions the times of their last transitions.
@@ -254,14 +254,15 @@ func falseAlarms(p *nativePolicy, schemas *schema.Set) map[string]bool {
 	return out
 }
 
-func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*compile.Rule, left int32) {
+func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*compile.Rule, status v1alpha1.PolicyTranslationStatus) {
 	names, why := idle(rules)
+	left, errs := status.Webhook, erringOf(status.Erring)
 	switch {
 	case len(names) > 0 && s.mode != v1alpha1.ModeShadow:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonNotCarriedOut, "%s: %s", strings.Join(names, ", "), why)
 	case left == 0:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "NotNeeded", "no rule needs the webhook")
-	case s.mode == v1alpha1.ModeShadow:
+	case s.mode == v1alpha1.ModeShadow && (o.fallback != nil || o.problemsOf(s, true) != "" || o.stuck(s) == "" && errs == ""):
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Shadow", "%s: %d", o.rehearsal(s), left)
 	case o.fallback != nil:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonOf(o.fallback), "rules that nobody judges, because the webhook does not serve them: %d: %v", left, o.fallback)
@@ -269,11 +270,27 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, reasonLeftOut, "rules that nobody judges, because the webhook leaves the policy out: %d: %s", left, o.problemsOf(s, true))
 	case o.stuck(s) != "":
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, o.stuck(s), "%s", o.problemsOf(s, false))
+	case errs != "":
+		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionFalse, "RuleErrs", "%s", errs)
 	case o.problemsOf(s, false) != "":
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d. Note: %s", left, o.problemsOf(s, false))
 	default:
 		m.set(v1alpha1.ConditionFallbackActive, metav1.ConditionTrue, "Serving", "rules that the webhook serves: %d", left)
 	}
+}
+
+// erringOf is which rule errs on each request, as the first process says of which one does.
+func erringOf(all []v1alpha1.ErringRules) string {
+	for _, e := range all {
+		for _, r := range e.Rules {
+			text := fmt.Sprintf("rule %s errs on each request that it is asked about; kvap eval shows why", r.Rule)
+			if r.Message != "" {
+				text += ": " + r.Message
+			}
+			return text
+		}
+	}
+	return ""
 }
 
 // rehearsal is what becomes of the rules that remain of a policy in shadow. Whoever
@@ -294,7 +311,7 @@ func (o *passResult) rehearsal(s *policySource) string {
 func (o *passResult) problemsOf(s *policySource, leftOut bool) string {
 	var out []string
 	for _, p := range o.problems {
-		if p.Source == s.ref && p.LeftOut == leftOut && !p.Broken && !slices.Contains(out, p.Message) {
+		if p.Source == s.ref && p.LeftOut == leftOut && !p.Broken && !p.Missing && !slices.Contains(out, p.Message) {
 			out = append(out, p.Message)
 		}
 	}
@@ -321,6 +338,16 @@ func idle(rules []*compile.Rule) (names []string, why string) {
 		}
 	}
 	return names, why
+}
+
+// missingOf is what the webhook's rules of a policy read that is not there.
+func (o *passResult) missingOf(s *policySource) string {
+	for _, p := range o.problems {
+		if p.Missing && p.Source == s.ref {
+			return p.Message
+		}
+	}
+	return ""
 }
 
 // brokenOf is which expressions of a policy that the webhook judges by do not compile.

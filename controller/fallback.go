@@ -100,9 +100,11 @@ type FallbackProblem struct {
 	Message string
 	// LeftOut tells that the policy is not served, and so judged by nobody.
 	LeftOut bool
-	// Stuck is why a rule does nothing, as the reason of a condition, for instance
+	// Stuck is why a rule does nothing but err, as the reason of a condition, for instance
 	// PermissionMissing; empty where each does what it is for.
 	Stuck string
+	// Missing tells of a rule that reads what is not there.
+	Missing bool
 	// Broken tells of expressions that do not compile: the policy is served, and errs on
 	// every request that it matches.
 	Broken bool

@@ -116,6 +116,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	if r.scanner != nil {
 		out.scans = r.scanner.Problem
 	}
+	out.gone = r.options.Gone
 	out.served = &served{schemas: schemas, ask: sync.OnceValues(func() ([]*metav1.APIResourceList, error) {
 		_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
 		return lists, err

@@ -35,6 +35,7 @@ type passResult struct {
 
 	scans   func([]*compile.Rule) (problem string, known bool) // of objects that are there, for reports; nil where nobody asks for these
 	served  *served
+	gone    func(by string) bool          // a process that judged
 	ignored []*exception                  // exceptions that do not count
 	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
 
@@ -76,13 +77,14 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 	out.Action = joined(actions)
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
 	out.LastGood = s.lastGood().DeepCopy()
+	out.Erring = slices.DeleteFunc(slices.Clone(before.Erring), func(e v1alpha1.ErringRules) bool { return e.Generation != s.generation || o.gone(e.By) })
 	o.compiled(m, s, rules, out.Rules)
 	o.kindsServed(m, rules)
 	o.synced(m, rules)
 	o.typeChecked(m, s, rules, out.Rules, before)
-	o.paramsResolved(m, rules)
+	o.paramsResolved(m, s, rules)
 	o.enforced(m, s, rules)
-	o.fallbackActive(m, s, rules, out.Webhook)
+	o.fallbackActive(m, s, rules, out)
 	m.ready()
 	o.reported(m, rules, before)
 	out.Conditions = m.conditions
@@ -309,7 +311,7 @@ func (o *passResult) unchecked(rules []*compile.Rule) string {
 	return ""
 }
 
-func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
+func (o *passResult) paramsResolved(m *conditionSet, s *policySource, rules []*compile.Rule) {
 	resolved := "what the rules read is there"
 	for _, r := range rules {
 		ref, waits := o.waiting[r]
@@ -342,6 +344,10 @@ func (o *passResult) paramsResolved(m *conditionSet, rules []*compile.Rule) {
 				}
 			}
 		}
+	}
+	if missing := o.missingOf(s); missing != "" {
+		m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionFalse, "Missing", "%s", missing)
+		return
 	}
 	m.set(v1alpha1.ConditionParamsResolved, metav1.ConditionTrue, "Resolved", "%s", resolved)
 }

@@ -171,3 +171,48 @@ func TestStatusOfBroken(t *testing.T) {
 		}
 	}
 }
+
+// A policy whose rule can do nothing but err is not ready, and says why, in shadow too: there
+// it is to be found out before it is enforced.
+func TestStatusOfRulesThatErr(t *testing.T) {
+	p := &policy.Policy{Name: "p"}
+	poor, refused, errs := v1alpha1.PolicyReference{Name: "poor"}, v1alpha1.PolicyReference{Name: "refused"}, v1alpha1.PolicyReference{Name: "errs"}
+	o := &passResult{
+		gone:          func(by string) bool { return by == "gone" },
+		compileResult: compileResult{rules: map[*policy.Policy][]*compile.Rule{p: {{Policy: p, Target: translate.Webhook}}}},
+		problems: []FallbackProblem{
+			{Source: poor, Message: "the ConfigMap team/limits does not exist", Missing: true},
+			{Source: refused, Message: "the registry may not be asked", Stuck: ReasonRegistryNotAllowed},
+		},
+	}
+	for _, mode := range []string{v1alpha1.ModeEnforce, v1alpha1.ModeShadow} {
+		for ref, want := range map[v1alpha1.PolicyReference]struct {
+			condition, reason, message string
+			stalls                     bool
+		}{
+			poor:    {v1alpha1.ConditionParamsResolved, "Missing", "team/limits does not exist", false},
+			refused: {v1alpha1.ConditionFallbackActive, ReasonRegistryNotAllowed, "may not be asked", true},
+			errs:    {v1alpha1.ConditionFallbackActive, "RuleErrs", "rule r errs on each request that it is asked about; kvap eval shows why: no such key", false},
+		} {
+			var before v1alpha1.PolicyTranslationStatus
+			if ref == errs {
+				rules := []v1alpha1.ErringRule{{Rule: "r", Message: "no such key"}}
+				before.Erring = []v1alpha1.ErringRules{{By: "gone", Rules: rules[:0]}, {By: "there", Rules: rules}, {By: "before", Generation: 7, Rules: rules}}
+			}
+			status := o.statusOf(&policySource{ref: ref, policy: p, mode: mode}, before)
+			if ref == errs && (len(status.Erring) != 1 || status.Erring[0].By != "there") {
+				t.Errorf("%+v", status.Erring)
+			}
+			conditions := status.Conditions
+			for _, kind := range []string{want.condition, v1alpha1.ConditionReady} {
+				got := meta.FindStatusCondition(conditions, kind)
+				if got.Status != metav1.ConditionFalse || got.Reason != want.reason || !strings.Contains(got.Message, want.message) {
+					t.Errorf("%s in mode %s: %+v", ref.Name, mode, got)
+				}
+			}
+			if meta.IsStatusConditionTrue(conditions, v1alpha1.ConditionStalled) != want.stalls {
+				t.Errorf("%s in mode %s: stalled is not %t", ref.Name, mode, want.stalls)
+			}
+		}
+	}
+}

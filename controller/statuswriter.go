@@ -141,8 +141,12 @@ func nullsFor(before, status v1alpha1.PolicyTranslationStatus) map[string]any {
 		out[key] = nil
 	}
 	maps.Copy(out, fieldsOf(status))
+	// Who writes these may have written them anew meanwhile.
 	if equality.Semantic.DeepEqual(before.Shadow, status.Shadow) {
-		delete(out, "shadow") // who writes it may have written it anew meanwhile
+		delete(out, "shadow")
+	}
+	if equality.Semantic.DeepEqual(before.Erring, status.Erring) {
+		delete(out, "erring")
 	}
 	if good, ok := out["lastGood"].(map[string]any); ok { // one form of the text takes the place of the other
 		for _, form := range []string{"policy", "packed"} {
@@ -226,6 +230,8 @@ const (
 	reasonRefused       = "Refused"
 	reasonLeftOut       = "LeftOut"
 	reasonNotCarriedOut = "NotCarriedOut"
+	// ReasonRegistryNotAllowed is of a rule about images of a registry that nobody may ask.
+	ReasonRegistryNotAllowed = "RegistryNotAllowed"
 )
 
 // reasonOf is the reason of a condition for an error.

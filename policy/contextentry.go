@@ -1,9 +1,11 @@
 package policy
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/jmespath"
 )
 
 // A ContextEntry is a named value of a rule's context. One of the pointers is set.
@@ -30,6 +32,27 @@ type ConfigMapEntry struct {
 	Pos       diag.Pos
 	Name      Text
 	Namespace Text
+}
+
+// Fixed is the ConfigMap that an entry of a policy reads whatever is asked; false where that
+// depends on the request, or the policy may not read it.
+func (e *ConfigMapEntry) Fixed(p *Policy) (namespace, name string, ok bool) {
+	for _, one := range []struct {
+		text Text
+		to   *string
+	}{{e.Name, &name}, {e.Namespace, &namespace}} {
+		template, wrong := jmespath.ParseTemplate(one.text.Value, one.text.Pos)
+		if wrong != nil {
+			return "", "", false
+		}
+		if *one.to, ok = template.Constant(); !ok {
+			return "", "", false
+		}
+	}
+	if p.Namespaced() {
+		namespace, ok = p.Namespace, namespace == "" || namespace == p.Namespace
+	}
+	return cmp.Or(namespace, "default"), name, ok && name != ""
 }
 
 // An APICallEntry asks the API server or a service.

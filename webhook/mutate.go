@@ -40,6 +40,8 @@ func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review
 		found = append(found, errorsOf(p, mutation)...)
 		if p.Shadow {
 			s.rehearseMutation(ctx, p, r, req, mutation)
+		} else {
+			s.mutated(p, r, mutation)
 		}
 		out.Warnings = append(out.Warnings, warningsOf(p, mutation)...)
 		if !p.Shadow {
@@ -102,6 +104,15 @@ func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *inte
 	return nothing, nil
 }
 
+// mutated records the rules of a policy that did what they should.
+func (s *Server) mutated(p *servedPolicy, r *review, m *interp.MutationResult) {
+	for _, rule := range m.Rules {
+		if rule.Status != interp.Error {
+			s.judged(p, r, rule.Rule, rule.Status)
+		}
+	}
+}
+
 // changesAgain is what is recorded of a rule in shadow that would change what it has
 // changed already.
 const changesAgain = "applied to what it made, it changes the object again"
@@ -123,7 +134,7 @@ func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *revie
 		case again[rule.Rule]:
 			s.options.Record(ruleFailure{servedPolicy: p, rule: rule.Rule, status: interp.Fail, message: changesAgain, action: policy.Audit}.record(r))
 		default:
-			s.rehearsed(p, r, rule.Rule, rule.Status)
+			s.judged(p, r, rule.Rule, rule.Status)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (s *Server) findings(ctx context.Context, p *servedPolicy, r *review, resul
 	var out []ruleFailure
 	for _, result := range results {
 		if result.Status != interp.Fail && result.Status != interp.Error {
-			s.rehearsed(p, r, result.Rule, result.Status)
+			s.judged(p, r, result.Rule, result.Status)
 			continue
 		}
 		f := ruleFailure{servedPolicy: p, rule: result.Rule, status: result.Status, message: result.Message}
@@ -195,8 +195,8 @@ func (r *review) describe() Requested {
 	return Requested{r.uid, r.operation, r.resource(), string(r.subject().GetUID()), r.user.Name, r.dryRun}
 }
 
-// A Record tells of a finding, of what a policy in shadow says otherwise of a request
-// that it is about, or, with Err, of a request that was not judged.
+// A Record tells of what a rule says of a request that it is about, or, with Err, of a request
+// that was not judged.
 type Record struct {
 	Request      Requested
 	Of           *policy.Policy // as it was given to Set
@@ -216,10 +216,10 @@ func (f ruleFailure) record(r *review) Record {
 	}
 }
 
-// rehearsed records what a rule of a policy in shadow says of a request that it is
-// about, where it finds nothing: so it is known how many it has seen.
-func (s *Server) rehearsed(p *servedPolicy, r *review, rule string, status interp.Status) {
-	if p.Shadow && status != interp.None {
+// judged records what a rule says of a request that it is about, where it finds nothing: so it
+// is known how many it has seen.
+func (s *Server) judged(p *servedPolicy, r *review, rule string, status interp.Status) {
+	if status != interp.None {
 		s.options.Record(ruleFailure{servedPolicy: p, rule: rule, status: status}.record(r))
 	}
 }

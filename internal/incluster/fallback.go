@@ -49,6 +49,7 @@ type fallback struct {
 	server    *webhook.Server
 	work      *backgroundWork
 	book      *shadow.Book
+	health    *ruleHealth
 	replicas  *replicas
 	changed   chan struct{}
 
@@ -77,6 +78,7 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, namespace
 	if err = out.build(ctx, config); err != nil {
 		return nil, nil, err
 	}
+	out.health = newRuleHealth(out.world, out.tellChanged)
 	if err := out.keepBook(ctx, config); err != nil {
 		return nil, nil, err
 	}
@@ -188,6 +190,7 @@ func (o *fallback) Serve(ctx context.Context, remaining controller.Remaining) (c
 		return out, err
 	}
 	broken := o.server.Broken(ctx) // which compiles, and so is not under the lock
+	o.health.look(ctx, false)
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}
@@ -199,6 +202,7 @@ func (o *fallback) Serve(ctx context.Context, remaining controller.Remaining) (c
 		}
 	}
 	out.Problems = append(out.Problems, o.work.problems()...)
+	out.Problems = append(out.Problems, o.health.problems()...)
 	o.tell(out.Problems)
 	if err := o.server.Ready(); err != nil && len(list) > 0 {
 		return out, fmt.Errorf("the webhook is not ready: %w", err)
@@ -214,7 +218,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	set := webhook.PolicySet{Exceptions: remaining.Exceptions}
 	work := background.PolicySet{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
-	subjects := map[*policy.Policy]shadow.ShadowedPolicy{}
+	subjects, served := map[*policy.Policy]shadow.ShadowedPolicy{}, map[*policy.Policy]controller.RemainingPolicy{}
 	for _, one := range remaining.Policies {
 		p, err := o.remainder(one, kept)
 		if err != nil {
@@ -223,7 +227,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 		if p == nil {
 			continue
 		}
-		list, sources[p] = append(list, p), one.Source
+		list, sources[p], served[p] = append(list, p), one.Source, one
 		set.Policies = append(set.Policies, webhook.Policy{Policy: p, Shadow: one.Shadow})
 		if one.Shadow {
 			subjects[p] = shadow.ShadowedPolicy{Source: one.Source, Generation: one.Generation}
@@ -248,6 +252,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
 	}
 	o.policies, o.sources = kept, sources
+	o.health.set(served)
 	o.book.Follow(subjects)
 	o.server.Set(set)
 	o.work.set(work)
@@ -304,6 +309,7 @@ func (o *fallback) tell(problems []controller.FallbackProblem) {
 // record logs what is blocked, and what was not judged.
 func (o *fallback) record(r webhook.Record) {
 	o.book.Note(r)
+	o.health.note(r)
 	switch {
 	case r.Err != nil:
 		o.log.Error(r.Err, "a request was not judged", "resource", r.Request.Resource, "operation", r.Request.Operation)
@@ -349,7 +355,8 @@ func withoutEffect(text []byte) []byte {
 const tellEvery = 10 * time.Second
 
 // keepBook keeps a book of what is said in shadow, and writes it into the status of each
-// PolicyTranslation until the context ends. Each replica has an entry of its own.
+// PolicyTranslation until the context ends, with the rules that err. Each replica has entries of
+// its own.
 func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // the book sees to it that there is little to write
@@ -375,28 +382,39 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 		return err
 	}, o.tellChanged)
 	translations := client.Resource(schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "policytranslations"})
+	tell := func(ctx context.Context, what string, status map[string]any, of v1alpha1.PolicyReference, again func(v1alpha1.PolicyReference)) {
+		err := tellEntries(ctx, translations, of, what+by, status)
+		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			o.log.V(1).Info("what was judged is not written", "policy", of.Name, "reason", err.Error())
+			again(of)
+		}
+	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
 		for _, page := range o.book.News() {
-			if err := tellShadow(ctx, translations, page); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-				o.log.V(1).Info("what was judged in shadow is not written", "policy", page.Source.Name, "reason", err.Error())
-				o.book.Again(page.Source)
+			tell(ctx, "kvap-shadow-", map[string]any{"shadow": []v1alpha1.ShadowStatus{page.Status}}, page.Source, o.book.Again)
+		}
+		for _, p := range o.health.news() {
+			status := map[string]any{} // what is not there any more goes
+			if len(p.rules) > 0 {
+				status["erring"] = []v1alpha1.ErringRules{{By: by, Generation: p.Generation, Rules: p.rules}}
 			}
+			tell(ctx, "kvap-erring-", status, p.Source, o.health.again)
 		}
 	}, tellEvery)
 	return nil
 }
 
-// tellShadow writes the entry of this process, and leaves those of others.
-func tellShadow(ctx context.Context, translations dynamic.ResourceInterface, page shadow.PolicyTally) error {
-	name := controller.TranslationName(page.Source)
+// tellEntries writes the entries of this process, as a field manager, and leaves those of others.
+func tellEntries(ctx context.Context, translations dynamic.ResourceInterface, of v1alpha1.PolicyReference, manager string, status map[string]any) error {
+	name := controller.TranslationName(of)
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": v1alpha1.GroupVersion().String(), "kind": "PolicyTranslation", "metadata": map[string]any{"name": name},
-		"status": map[string]any{"shadow": []v1alpha1.ShadowStatus{page.Status}},
+		"status": status,
 	})
 	if err != nil {
 		return err
 	}
 	force := true
-	_, err = translations.Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: "kvap-shadow-" + page.Status.By, Force: &force}, "status")
+	_, err = translations.Patch(ctx, name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: manager, Force: &force}, "status")
 	return err
 }

@@ -37,7 +37,7 @@ func servedOf(t *testing.T) *fallback {
 	return &fallback{
 		options: Webhook{Endpoint: endpoint.Endpoint{URL: "https://127.0.0.1:9443"}}, log: logr.Discard(), world: w, certs: someCertificate{},
 		server: webhook.New(webhook.Options{World: w}), work: &backgroundWork{},
-		book: shadow.New("here", time.Now),
+		book: shadow.New("here", time.Now), health: newRuleHealth(w, func() {}),
 	}
 }
 

@@ -126,12 +126,35 @@ func (w *World) mayAsk(ref name.Reference) bool {
 	registry := strings.Replace(ref.Context().RegistryStr(), "index.docker.io", "docker.io", 1)
 	return slices.ContainsFunc(w.options.Registries, func(entry string) bool {
 		host, repository, _ := strings.Cut(strings.TrimSuffix(entry, "/"), "/")
-		hosts := host == "*" || host == registry
-		if below, ok := strings.CutPrefix(host, "*."); ok {
-			hosts = strings.HasSuffix(registry, "."+below)
-		}
 		at := ref.Context().RepositoryStr()
-		return hosts && (repository == "" || at == repository || strings.HasPrefix(at, repository+"/"))
+		return hosts(host, registry) && (repository == "" || at == repository || strings.HasPrefix(at, repository+"/"))
+	})
+}
+
+// hosts tells that a host of the list is a registry, or has it below.
+func hosts(host, registry string) bool {
+	below, wild := strings.CutPrefix(host, "*.")
+	return host == "*" || host == registry || wild && strings.HasSuffix(registry, "."+below)
+}
+
+// MayAskAny tells whether the list of registries has one of some image that a pattern matches,
+// with * in it for any text.
+func (w *World) MayAskAny(pattern string) bool {
+	fixed, _, wild := strings.Cut(strings.ReplaceAll(pattern, "?", "*"), "*")
+	if !wild {
+		ref, err := name.ParseReference(fixed)
+		return err == nil && w.mayAsk(ref)
+	}
+	registry, begins, known := strings.Cut(fixed, "/")
+	return slices.ContainsFunc(w.options.Registries, func(entry string) bool {
+		host, repository, _ := strings.Cut(strings.TrimSuffix(entry, "/"), "/")
+		switch {
+		case !known: // the registry may be any
+			return true
+		case !strings.ContainsAny(registry, ".:") && registry != "localhost": // it begins the name of an image of Docker's
+			return hosts(host, "docker.io")
+		}
+		return hosts(host, registry) && (strings.HasPrefix(begins, repository) || strings.HasPrefix(repository, begins))
 	})
 }
 

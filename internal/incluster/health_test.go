@@ -1,0 +1,129 @@
+package incluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/webhook"
+)
+
+// there are the ConfigMaps of a world without registries.
+type there map[string]bool
+
+func (w there) ConfigMap(_ context.Context, namespace, name string) (map[string]any, error) {
+	if w[namespace+"/"+name] {
+		return map[string]any{}, nil
+	}
+	return nil, fmt.Errorf("a ConfigMap: %w", interp.ErrNotFound)
+}
+
+func (there) MayAskAny(pattern string) bool { return strings.HasPrefix(pattern, "ghcr.io/") }
+
+func healthOf(t *testing.T, world there, text string) (h *ruleHealth, p *policy.Policy) {
+	t.Helper()
+	one := remaining(t, text).Policies[0]
+	h = newRuleHealth(world, func() {})
+	h.set(map[*policy.Policy]controller.RemainingPolicy{one.Policy: one})
+	if got := h.news(); len(got) != 1 || len(got[0].rules) != 0 {
+		t.Errorf("of a policy that is new it is told that no rule errs: %+v", got)
+	}
+	return h, one.Policy
+}
+
+// A rule that reads a ConfigMap which is not there can judge nothing, and says so from the
+// beginning; which one a request decides is not known before.
+func TestMissingConfigMap(t *testing.T) {
+	world := there{"default/there": true}
+	h, _ := healthOf(t, world, `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context:
+    - {name: a, configMap: {name: there}}
+    - {name: b, configMap: {name: gone, namespace: team}}
+    - {name: c, configMap: {name: "{{ request.name }}", namespace: team}}
+    validate: {message: "{{ a.data.x }} {{ b.data.x }} {{ c.data.x }}", deny: {}}
+`)
+	if !h.look(t.Context(), false) || h.look(t.Context(), true) {
+		t.Error("what is missing is news once")
+	}
+	got := h.problems()
+	if len(got) != 1 || !got[0].Missing || !strings.Contains(got[0].Message, "team/gone") || got[0].Source.Name != "p" {
+		t.Errorf("%+v", got)
+	}
+	world["team/gone"] = true
+	if h.look(t.Context(), false) || !h.look(t.Context(), true) || len(h.problems()) != 0 {
+		t.Errorf("it has come: %+v", h.problems())
+	}
+}
+
+// A rule about images whose registry may not be asked refuses all of them.
+func TestRegistryNotAllowed(t *testing.T) {
+	h, _ := healthOf(t, there{}, `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    verifyImages:
+    - imageReferences: ["ghcr.io/acme/*", "registry.acme.io/*"]
+      mutateDigest: false
+      attestors: [{entries: [{keys: {publicKeys: "k8s://a/b"}}]}]
+`)
+	got := h.problems()
+	if len(got) != 1 || got[0].Stuck != controller.ReasonRegistryNotAllowed || !strings.Contains(got[0].Message, "registry.acme.io/*") || !strings.Contains(got[0].Message, "--image-registries") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A rule that has erred on each of several requests is told of, until one comes through; one
+// that was not asked anything, or errs now and then, is not.
+func TestRuleErrs(t *testing.T) {
+	h, p := healthOf(t, there{}, anything)
+	note := func(statuses ...interp.Status) {
+		for _, status := range statuses {
+			h.note(webhook.Record{Of: p, Rule: "r", Status: status, Message: "no such key", Request: webhook.Requested{Resource: "Pod/a/b"}})
+		}
+	}
+	note(interp.Error, interp.Error, interp.Pass, interp.Error, interp.Skip, interp.Error)
+	if got := h.news(); len(got) != 0 {
+		t.Errorf("it errs now and then: %+v", got)
+	}
+	note(interp.Error, interp.Error)
+	got := h.news()
+	if len(got) != 1 || got[0].Source.Kind == "" || len(got[0].rules) != 1 || got[0].rules[0] != (v1alpha1.ErringRule{Rule: "r", Message: "no such key"}) {
+		t.Errorf("%+v", got)
+	}
+	if note(interp.Error); len(h.news()) != 0 {
+		t.Error("it is news twice")
+	}
+	if h.again(got[0].Source); len(h.news()) != 1 {
+		t.Error("what could not be told is not told again")
+	}
+	note(interp.Fail)
+	if got := h.news(); len(got) != 1 || len(got[0].rules) != 0 {
+		t.Errorf("it judges again: %+v", got)
+	}
+	for i := range 2 * maxErring {
+		for range errsFrom {
+			h.note(webhook.Record{Of: p, Rule: fmt.Sprint(i), Status: interp.Error})
+		}
+	}
+	if got := h.news(); len(got) != 1 || len(got[0].rules) != maxErring {
+		t.Errorf("want %d rules at most: %+v", maxErring, got)
+	}
+	h.set(nil)
+	if note(interp.Error, interp.Error, interp.Error); len(h.errors) != 0 || len(h.news()) != 0 {
+		t.Errorf("of a policy that is gone: %+v", h.errors)
+	}
+}
