@@ -49,9 +49,12 @@ func TestExceptionNamespaces(t *testing.T) {
 		if len(in.exceptions) != want || len(in.ignored) != 2-want {
 			t.Errorf("%q: %d count and %d do not", trusted, len(in.exceptions), len(in.ignored))
 		}
-		status := (&passResult{ignored: in.ignored}).statusOf(in.sources[0], v1alpha1.PolicyTranslationStatus{})
+		status := (&passResult{active: in.counting, ignored: in.ignored}).statusOf(in.sources[0], v1alpha1.PolicyTranslationStatus{})
 		if len(status.IgnoredExceptions) != 2-want {
 			t.Errorf("%q: the status says %v", trusted, status.IgnoredExceptions)
+		}
+		if len(status.Exceptions) != want || want > 0 && (status.Exceptions[0].Name != "but" || status.Exceptions[0].Rules[0] != "a") {
+			t.Errorf("%q: the status says that these are in force: %v", trusted, status.Exceptions)
 		}
 	}
 }

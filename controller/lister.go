@@ -42,6 +42,7 @@ type policyLister struct {
 type policyList struct {
 	sources    []*policySource
 	exceptions []*policy.Exception
+	counting   []*exception // the same
 	ignored    []*exception // those that do not count now
 	next       time.Time    // when an exception expires, zero for never
 	// taken are names of native objects that somebody else made.
@@ -233,7 +234,28 @@ func (s *policyList) except(e *exception, trusted bool, now time.Time) {
 	if !e.expires.IsZero() && (s.next.IsZero() || e.expires.Before(s.next)) {
 		s.next = e.expires
 	}
-	s.exceptions = append(s.exceptions, e.parsed...)
+	s.exceptions, s.counting = append(s.exceptions, e.parsed...), append(s.counting, e)
+}
+
+// maxActive bounds what a status says of exceptions that count.
+const maxActive = 50
+
+// activeFor are the exceptions from a policy that count.
+func activeFor(p *policy.Policy, counting []*exception) (out []v1alpha1.ActiveException) {
+	for _, e := range counting {
+		for _, x := range e.parsed {
+			if p == nil || len(out) == maxActive || !x.IsFrom(p) {
+				continue
+			}
+			one := v1alpha1.ActiveException{Namespace: e.namespace, Name: e.name, Rules: x.RulesOf(p)}
+			if !e.expires.IsZero() {
+				at := metav1.NewTime(e.expires.UTC())
+				one.Expires = &at
+			}
+			out = append(out, one)
+		}
+	}
+	return out
 }
 
 // maxIgnored bounds what a status says of exceptions that do not count: anybody can

@@ -112,7 +112,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: retryAfter}, nil
 	}
 	r.options.Step(StepStatus)
-	out.there, out.ignored, out.unheard = out.live.parts(), in.ignored, r.unheard()
+	out.there, out.active, out.ignored, out.unheard = out.live.parts(), in.counting, in.ignored, r.unheard()
 	if r.scanner != nil {
 		out.scans = r.scanner.Problem
 	}

@@ -36,6 +36,7 @@ type passResult struct {
 	scans   func([]*compile.Rule) (problem string, known bool) // of objects that are there, for reports; nil where nobody asks for these
 	served  *served
 	gone    func(by string) bool          // a process that judged
+	active  []*exception                  // exceptions that count
 	ignored []*exception                  // exceptions that do not count
 	unheard map[apischema.GroupKind]error // kinds of policies whose changes are not heard, and why
 
@@ -75,6 +76,7 @@ func (o *passResult) statusOf(s *policySource, before v1alpha1.PolicyTranslation
 		}
 	}
 	out.Action = joined(actions)
+	out.Exceptions = activeFor(s.policy, o.active)
 	out.IgnoredExceptions = ignoredFor(s.policy, o.ignored)
 	out.LastGood = s.lastGood().DeepCopy()
 	out.Erring = slices.DeleteFunc(slices.Clone(before.Erring), func(e v1alpha1.ErringRules) bool { return e.Generation != s.generation || o.gone(e.By) })

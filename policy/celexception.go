@@ -40,6 +40,17 @@ func (e *Exception) IsFrom(p *Policy) bool {
 	return slices.ContainsFunc(e.Exceptions, func(ref ExceptionRef) bool { return ref.PolicyName == p.FullName() })
 }
 
+// RulesOf are the rules of a policy that the exception is from, with wildcards; none for all that
+// the policy says.
+func (e *Exception) RulesOf(p *Policy) (out []string) {
+	for _, ref := range e.Exceptions {
+		if ref.PolicyName == p.FullName() {
+			out = append(out, ref.RuleNames...)
+		}
+	}
+	return out
+}
+
 // Whole tells that the exception is from all that the policy says.
 func (e *CELException) Whole() bool { return len(e.Images)+len(e.AllowedValues) == 0 }
 

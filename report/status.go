@@ -32,6 +32,16 @@ type PolicyStatus struct {
 	Created    string       `json:"created"` // RFC 3339: of the source, else of its oldest object
 	Conditions []Condition  `json:"conditions"`
 	Rules      []RuleStatus `json:"rules"`
+	// Exceptions are the PolicyExceptions from it that are in force.
+	Exceptions []ActiveException `json:"exceptions"`
+}
+
+// An ActiveException is a PolicyException that is in force.
+type ActiveException struct {
+	Namespace string   `json:"namespace"`
+	Name      string   `json:"name"`
+	Rules     []string `json:"rules"`   // that it is from, with wildcards; empty for all
+	Expires   string   `json:"expires"` // RFC 3339; empty for never
 }
 
 // A Condition is a fact about a policy: True, False or Unknown, and why.
@@ -186,6 +196,10 @@ func (s Status) complete() Status {
 		for j, r := range p.Rules {
 			r.Codes, r.Objects, r.Warnings, r.Bindings = orEmpty(r.Codes), orEmpty(r.Objects), orEmpty(r.Warnings), completeBindings(r.Bindings)
 			p.Rules[j] = r
+		}
+		p.Exceptions = append([]ActiveException{}, p.Exceptions...)
+		for j, e := range p.Exceptions {
+			p.Exceptions[j].Rules = orEmpty(e.Rules)
 		}
 		out.Policies[i] = p
 	}

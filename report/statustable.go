@@ -37,6 +37,9 @@ func (s Status) WriteTable(w io.Writer, now time.Time, wide bool) error {
 			return err
 		}
 	}
+	if excepted := s.excepted(); len(excepted) > 0 {
+		blocks = append(blocks, inLines(strings.Join(excepted, "\n")+"\n"))
+	}
 	if wrong := s.wrong(); len(wrong) > 0 {
 		blocks = append(blocks, inLines(strings.Join(wrong, "\n")+"\n"))
 	}
@@ -161,6 +164,24 @@ func (s Status) unmanagedRows(now time.Time) [][]string {
 		})
 	}
 	return rows
+}
+
+// excepted has a line for each exception that is in force.
+func (s Status) excepted() []string {
+	var out []string
+	for _, p := range s.Policies {
+		for _, e := range p.Exceptions {
+			text := fmt.Sprintf("%s: the exception %s/%s is in force", p.Title(), e.Namespace, e.Name)
+			if len(e.Rules) > 0 {
+				text += " for " + shortList(e.Rules)
+			}
+			if e.Expires != "" {
+				text += ", until " + e.Expires
+			}
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // wrong has a line for each condition that is false, each problem and each warning.

@@ -49,3 +49,24 @@ func TestStatusIsInert(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 }
+
+// An exception that is in force is in the table, beside what is wrong, and is no finding.
+func TestStatusOfExceptions(t *testing.T) {
+	s := report.Status{Policies: []report.PolicyStatus{{Name: "p", Kind: "ClusterPolicy", Exceptions: []report.ActiveException{
+		{Namespace: "team", Name: "some", Rules: []string{"a", "b"}, Expires: "2100-01-01T00:00:00Z"}, {Namespace: "team", Name: "all"},
+	}}}}
+	for _, wide := range []bool{false, true} {
+		var b strings.Builder
+		if err := s.WriteTable(&b, time.Time{}, wide); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"p: the exception team/some is in force for a, b, until 2100-01-01T00:00:00Z\n", "p: the exception team/all is in force\n"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("wide %t: no %q in\n%s", wide, want, b.String())
+			}
+		}
+	}
+	if s.Findings() {
+		t.Error("an exception is a finding")
+	}
+}

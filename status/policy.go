@@ -19,8 +19,9 @@ import (
 // changes about once a second.
 const settled = 5 * time.Second
 
-// status is all that is known of the policy.
-func (s *listedPolicy) status(now time.Time) report.PolicyStatus {
+// status is all that is known of the policy. The exceptions are those that count where no
+// controller tells of the policy.
+func (s *listedPolicy) status(now time.Time, counting []*policy.Exception) report.PolicyStatus {
 	var out report.PolicyStatus
 	out.Namespace, out.Name, out.Kind = s.title()
 	if s.source != nil {
@@ -31,11 +32,31 @@ func (s *listedPolicy) status(now time.Time) report.PolicyStatus {
 			out.Group, out.Created = s.translation.Spec.Source.Group, stamp(s.translation.CreationTimestamp.Time)
 		}
 	}
-	out.Mode, out.Stage = s.mode(), s.stage
+	out.Mode, out.Stage, out.Exceptions = s.mode(), s.stage, s.exceptions(counting)
 	for _, r := range s.rules {
 		out.Rules = append(out.Rules, s.ruleStatus(r, now))
 	}
 	out.Conditions = s.conditions(out.Rules, now)
+	return out
+}
+
+// exceptions are those from the policy that are in force.
+func (s *listedPolicy) exceptions(counting []*policy.Exception) (out []report.ActiveException) {
+	if s.controlled() {
+		for _, e := range s.translation.Status.Exceptions {
+			one := report.ActiveException{Namespace: e.Namespace, Name: e.Name, Rules: e.Rules}
+			if e.Expires != nil {
+				one.Expires = stamp(e.Expires.Time)
+			}
+			out = append(out, one)
+		}
+		return out
+	}
+	for _, e := range counting {
+		if s.source != nil && e.IsFrom(s.source.Policy) {
+			out = append(out, report.ActiveException{Namespace: e.Namespace, Name: e.Name, Rules: e.RulesOf(s.source.Policy)})
+		}
+	}
 	return out
 }
 

@@ -25,6 +25,7 @@ type Snapshot struct {
 	// One that is missing here could not be asked for.
 	Params     map[string]ResolvedParams
 	Sources    []*Source
+	// Exceptions are those that count for policies of which no controller tells.
 	Exceptions []*policy.Exception
 	// Translations are what a controller says, where there is one. Controller tells that
 	// the cluster keeps them, also where there is none of a policy.
@@ -61,7 +62,7 @@ func Of(c Snapshot) report.Status {
 	var out report.Status
 	for _, p := range policies.all {
 		if c.Filter.policy(p) {
-			out.Policies = append(out.Policies, p.status(c.Now))
+			out.Policies = append(out.Policies, p.status(c.Now, c.Exceptions))
 		}
 	}
 	out.Policies = append(out.Policies, c.cleanups()...)

@@ -386,3 +386,39 @@ func TestBothKinds(t *testing.T) {
 		}
 	}
 }
+
+// Exceptions that are in force are those that the controller counts, or, where there is none,
+// those that the caller does.
+func TestExceptionsInForce(t *testing.T) {
+	c := cluster(t)
+	f, _ := policy.Parse("e.yaml", []byte(`apiVersion: kyverno.io/v2
+kind: PolicyException
+metadata: {name: but, namespace: team}
+spec:
+  exceptions: [{policyName: limits, ruleNames: [limit]}]
+  match: {any: [{resources: {kinds: [Pod]}}]}
+`))
+	c.Exceptions = f.Exceptions
+	if got := only(t, c).Exceptions; len(got) != 1 || got[0].Name != "but" || got[0].Namespace != "team" || got[0].Rules[0] != "limit" {
+		t.Errorf("without a controller: %+v", got)
+	}
+	c.Translations = []*v1alpha1.PolicyTranslation{translation(0)}
+	at := metav1.NewTime(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+	c.Translations[0].Status.Exceptions = []v1alpha1.ActiveException{{Namespace: "other", Name: "one", Expires: &at}}
+	if got := only(t, c).Exceptions; len(got) != 1 || got[0].Name != "one" || got[0].Expires != "2100-01-01T00:00:00Z" {
+		t.Errorf("with a controller: %+v", got)
+	}
+}
+
+// What the controller says of a policy that was edited is not known of it as it is.
+func TestEditedPolicy(t *testing.T) {
+	c := cluster(t)
+	c.Translations = []*v1alpha1.PolicyTranslation{translation(0)}
+	c.Translations[0].Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionFallbackActive, Status: metav1.ConditionTrue, Reason: "NotNeeded"},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: "Edited", Message: "the policy was edited"},
+	}
+	if p := only(t, c); p.Condition(v1alpha1.ConditionReady) != unknown || p.Conditions[0].Reason != "Edited" {
+		t.Errorf("%+v", p.Conditions)
+	}
+}

@@ -57,6 +57,9 @@ func (c *Comparing) settingOfCluster(ctx context.Context) (*Setting, error) {
 
 // readPolicies reads the policies.
 func (c *Comparing) readPolicies(ctx context.Context, s *Setting) error {
+	if err := c.readExceptions(ctx, s); err != nil {
+		return err
+	}
 	for _, kind := range cluster.SourceKinds() {
 		if kind[1] == "PolicyTranslation" {
 			continue
@@ -70,6 +73,17 @@ func (c *Comparing) readPolicies(ctx context.Context, s *Setting) error {
 		}
 	}
 	return nil
+}
+
+// readExceptions reads which exceptions the controller has in force.
+func (c *Comparing) readExceptions(ctx context.Context, s *Setting) error {
+	s.inForce = map[types.NamespacedName]bool{}
+	return live.EachTranslation(ctx, c.Cluster, c.leave, func(t v1alpha1.PolicyTranslation) {
+		for _, e := range t.Status.Exceptions {
+			s.inForce[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}] = true
+			fmt.Fprintf(&s.mark, "%s/%s ", e.Namespace, e.Name)
+		}
+	})
 }
 
 // readAround reads what else the policies that are compared depend on.
@@ -118,7 +132,8 @@ func (c *Comparing) readPolicy(s *Setting, u unstructured.Unstructured) error {
 		s.Policies = append(s.Policies, p)
 		s.compared = append(s.compared, comparedPolicy{name: p.FullName(), object: original})
 	}
-	if len(f.Exceptions) > 0 && c.Counts(u.GetNamespace()) {
+	name := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	if len(f.Exceptions) > 0 && (s.inForce[name] || c.Counts(u.GetNamespace())) {
 		s.Exceptions = append(s.Exceptions, f.Exceptions...)
 	} else if len(f.Exceptions) > 0 { // where somebody counts it, what it excepts is a disagreement
 		s.Found = append(s.Found, diag.Warnf(diag.Pos{File: cluster.Title(&u)}, diag.IdleException,

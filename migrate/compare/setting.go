@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
@@ -37,6 +38,7 @@ type Setting struct {
 
 	elsewhere []*policy.Policy // of other namespaces, where none was named
 
+	inForce  map[types.NamespacedName]bool // exceptions that the controller counts
 	natives  []evidence.Native
 	seen     map[string]time.Time // since when native policies were seen to be judged by, by name
 	compared []comparedPolicy     // those of a cluster
