@@ -32,7 +32,8 @@
 //     where nothing remains. A request passes the native policies first and the webhook
 //     later. So after a rule was handed over, this step waits as long as an API server waits
 //     for the webhook's answer, for a later pass.
-//  8. Write the status of each policy.
+//  8. Write the status of each policy. One that was edited is marked before, and beside the
+//     passes, as soon as that is heard of (edited.go).
 //
 // So API servers enforce a rule that becomes native (5) before the webhook lets go of it (7),
 // and the webhook serves a rule that ceases to be native (3) before its object goes (6). Where
