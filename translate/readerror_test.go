@@ -13,7 +13,7 @@ func TestNoOrder(t *testing.T) {
 	t.Parallel()
 	for _, condition := range []string{
 		`{key: "a-{{ request.object.spec.containers[].name }}", operator: LessThan, value: ["{{ request.object.metadata.name }}", "{{ request.object.metadata.name }}"]}`,
-		`{key: "{{ to_upper(request.object.spec.nodeName || 'x') }}", operator: GreaterThanOrEquals, value: ["{{ request.object.metadata.name }}"]}`,
+		`{key: "{{ to_upper(request.object.spec.containers[0].name || 'x') }}", operator: GreaterThanOrEquals, value: ["{{ request.object.metadata.name }}"]}`,
 		`{key: "{{ request.object.spec.containers[].image }}", operator: GreaterThan, value: "{{ request.object.spec.containers[].name }}"}`,
 		`{key: "{{ request.object.metadata.name }}", operator: GreaterThan, value: "{{ request.object.spec.containers[0].name }}"}`,
 	} {
