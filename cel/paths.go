@@ -148,28 +148,11 @@ func (f *pathFinder) at(n *node) []string {
 		f.use(n.args[1])
 		return f.each(path)
 	case opBinary:
-		if n.operator() == In && f.reads != nil {
-			path := f.at(n.args[1])
-			if key := n.args[0]; key.op == opString {
-				f.reads.note(n, f.step(path, key.lit.(string)))
-			} else {
-				f.use(key)
-				f.reads.note(n, f.each(path))
-			}
+		if f.asksOf(n) {
 			return nil
 		}
 	case opMacro:
 		return f.macro(n)
-	case opBinary:
-		// whether a variable is there is decided by none of its places
-		for i, other := range n.args {
-			if other.op == opNull && (n.operator() == Equals || n.operator() == Differs) {
-				if path := f.at(n.args[1-i]); len(path) > 0 && f.decides {
-					f.note(path)
-				}
-				return nil
-			}
-		}
 	case opMember:
 		switch called := n.function(); {
 		case called == FuncOrValue, called == FuncValue, called == FuncOr && !f.decides:
@@ -187,6 +170,34 @@ func (f *pathFinder) at(n *node) []string {
 		f.use(a)
 	}
 	return nil
+}
+
+// asksOf reports whether n only asks whether something is there: a key, or more than null.
+func (f *pathFinder) asksOf(n *node) bool {
+	key, of := n.args[0], n.args[1]
+	switch o := n.operator(); {
+	case o == In && f.reads != nil:
+		path := f.at(of)
+		if key.op == opString {
+			f.reads.note(n, f.step(path, key.lit.(string)))
+		} else {
+			f.use(key)
+			f.reads.note(n, f.each(path))
+		}
+		return true
+	case o != Equals && o != Differs:
+		return false
+	case key.op == opNull:
+		key, of = of, key
+	}
+	if of.op != opNull {
+		return false
+	}
+	// whether a variable is there is decided by none of its places
+	if path := f.at(key); len(path) > 0 && f.decides {
+		f.note(path)
+	}
+	return true
 }
 
 // each is the place of the elements of a list.
