@@ -278,6 +278,7 @@ func canaryObjects(word string, params *admissionregistrationv1.ParamKind, mutat
 		o.GetObjectKind().SetGroupVersionKind(gvkOf(o))
 		o.SetName(canaryName)
 		o.SetLabels(ownLabels(nil))
+		o.SetAnnotations(map[string]string{enforcerKey: "true"})
 	}
 	return out
 }

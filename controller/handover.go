@@ -24,12 +24,8 @@ type handover struct {
 	// mutations tells of a cluster that serves MutatingAdmissionPolicies.
 	mutations bool
 	step      func(Step)
-	// drift is told of objects that are written again although nothing else is wanted
-	// of them than before.
-	drift func()
-
-	mu      sync.Mutex
-	applied map[string]string // what was applied, by kind and name
+	// corrections are of what somebody else has changed.
+	corrections *corrections
 }
 
 // handoverResult is how far a handover came.
@@ -137,17 +133,7 @@ func (h *handover) write(ctx context.Context, out *handoverResult, objects []cli
 
 // bring brings an object to what is wanted of it.
 func (h *handover) bring(ctx context.Context, want client.Object, l clusterState) error {
-	key, text := writtenKey(want), hashOf(asJSON(want))
-	if err := h.applyOrReplace(ctx, want, l); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.applied[key] == text {
-		h.drift()
-	}
-	h.applied[key] = text
-	return nil
+	return h.corrections.write(writtenKey(want), want, func() error { return h.applyOrReplace(ctx, want, l) })
 }
 
 // applyOrReplace applies an object, and replaces it where that is not enough.
@@ -176,11 +162,9 @@ func (h *handover) applyOrReplace(ctx context.Context, want client.Object, l clu
 // remove removes bindings and then policies, as they are in order.
 func (h *handover) remove(ctx context.Context, objects []client.Object) map[string]error {
 	policies, bindings := split(objects)
-	h.mu.Lock()
-	for _, o := range objects { // which are not wanted any more
-		delete(h.applied, writtenKey(o))
+	for _, o := range objects {
+		h.corrections.forget(writtenKey(o))
 	}
-	h.mu.Unlock()
 	remove := func(o client.Object) error { return h.writer.remove(ctx, o.DeepCopyObject().(client.Object)) }
 	if failed := each(bindings, remove); len(failed) > 0 {
 		return failed

@@ -40,7 +40,7 @@ func TestHandoverThatIsNotSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &handover{client: &failing{c, 2}, writer: w, canary: &canary{seen: before.versions()}, step: func(Step) {}, drift: func() {}, applied: map[string]string{}}
+	h := &handover{client: &failing{c, 2}, writer: w, canary: &canary{seen: before.versions()}, step: func(Step) {}, corrections: &corrections{}}
 	out, err := h.run(t.Context(), nil, nil)
 	if err == nil || !out.pending {
 		t.Errorf("pending %t, %v", out.pending, err)

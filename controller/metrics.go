@@ -13,19 +13,20 @@ import (
 
 // metrics are what is counted, beside what controller-runtime counts itself.
 type metrics struct {
-	policies *prometheus.GaugeVec   // by kind, mode and readiness
-	rules    *prometheus.GaugeVec   // by target and mode
-	warnings *prometheus.GaugeVec   // by known
-	missing  prometheus.Gauge       // params
-	compile  prometheus.Histogram   // reading and compiling
-	pass     prometheus.Histogram   // a pass
-	writes   *prometheus.CounterVec // by verb
-	drift    prometheus.Counter     // objects that somebody had changed
-	servers  prometheus.Gauge       // seen to judge
-	build    *prometheus.GaugeVec   // one, with the version
-	failed   prometheus.Gauge       // objects that could not be written
-	unheard  prometheus.Gauge       // kinds that cannot be watched
-	orphaned prometheus.Gauge       // policies whose kind was uninstalled
+	policies  *prometheus.GaugeVec   // by kind, mode and readiness
+	rules     *prometheus.GaugeVec   // by target and mode
+	warnings  *prometheus.GaugeVec   // by known
+	missing   prometheus.Gauge       // params
+	compile   prometheus.Histogram   // reading and compiling
+	pass      prometheus.Histogram   // a pass
+	writes    *prometheus.CounterVec // by verb
+	drift     prometheus.Counter     // objects that somebody had changed
+	contested prometheus.Gauge       // objects that somebody changes again and again
+	servers   prometheus.Gauge       // seen to judge
+	build     *prometheus.GaugeVec   // one, with the version
+	failed    prometheus.Gauge       // objects that could not be written
+	unheard   prometheus.Gauge       // kinds that cannot be watched
+	orphaned  prometheus.Gauge       // policies whose kind was uninstalled
 }
 
 func newMetrics(register prometheus.Registerer, version string) (*metrics, error) {
@@ -46,17 +47,20 @@ func newMetrics(register prometheus.Registerer, version string) (*metrics, error
 		pass:     histogram("sync_duration_seconds", "How long a pass took, until the API servers were seen to judge by its objects."),
 		writes:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kvap_writes_total", Help: "Requests that write, by verb."}, []string{"verb"}),
 		drift:    prometheus.NewCounter(prometheus.CounterOpts{Name: "kvap_drift_corrections_total", Help: "Objects that were written because somebody had changed them."}),
-		servers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_api_servers", Help: "API servers that were seen to judge by the native policies."}),
-		build:    gauge("build_info", "One, with the version.", "version"),
-		failed:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_failed_objects", Help: "Native policies that could not be written."}),
-		unheard:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_unheard_kinds", Help: "Kinds whose changes are not heard, because an API server refuses to list or watch them."}),
+		contested: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "kvap_contested_objects", Help: "Objects that another writer changes again and again, so that their correction waits.",
+		}),
+		servers: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_api_servers", Help: "API servers that were seen to judge by the native policies."}),
+		build:   gauge("build_info", "One, with the version.", "version"),
+		failed:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_failed_objects", Help: "Native policies that could not be written."}),
+		unheard: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_unheard_kinds", Help: "Kinds whose changes are not heard, because an API server refuses to list or watch them."}),
 		orphaned: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kvap_uninstalled_policies", Help: "Policies that went with the definition of their kind, and stay in force.",
 		}),
 	}
 	m.build.WithLabelValues(version).Set(1)
 	for _, c := range []prometheus.Collector{
-		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.servers, m.build, m.failed, m.unheard, m.orphaned,
+		m.policies, m.rules, m.warnings, m.missing, m.compile, m.pass, m.writes, m.drift, m.contested, m.servers, m.build, m.failed, m.unheard, m.orphaned,
 	} {
 		if err := register.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 			return nil, err
@@ -72,7 +76,7 @@ func (m *metrics) forget() {
 	for _, g := range []*prometheus.GaugeVec{m.policies, m.rules, m.warnings} {
 		g.Reset()
 	}
-	for _, g := range []prometheus.Gauge{m.missing, m.servers, m.failed, m.unheard, m.orphaned} {
+	for _, g := range []prometheus.Gauge{m.missing, m.contested, m.servers, m.failed, m.unheard, m.orphaned} {
 		g.Set(0)
 	}
 }

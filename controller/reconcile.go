@@ -47,6 +47,7 @@ type reconciler struct {
 	webhookErr atomic.Pointer[error] // why the webhook answers nobody
 
 	// What is known of the cluster while this replica leads.
+	corrections  *corrections
 	handover     *handover
 	params       *paramSync
 	webhooks     *webhooks
@@ -127,6 +128,7 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 	}
 	r.metrics.passed(r.now().Sub(begun), in, out, statuses)
 	r.metrics.unheard.Set(float64(r.outages.lasting()))
+	r.metrics.contested.Set(float64(r.corrections.contested()))
 	late := out.served.late
 	for kind := range out.unknown {
 		late = append(late, "params "+kind.apiVersion+"/"+kind.kind)

@@ -90,11 +90,12 @@ func (r *reconciler) forget() {
 		r.params.watch(nil)
 	}
 	r.canary = &canary{writer: w, options: r.options, config: r.config, now: r.now, patience: canaryPatience}
-	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.options.Step, drift: r.metrics.drift.Inc, applied: map[string]string{}}
+	r.corrections = &corrections{count: r.metrics.drift.Inc, now: r.now}
+	r.handover = &handover{client: w.client, writer: w, canary: r.canary, mutations: r.mutations, step: r.options.Step, corrections: r.corrections}
 	r.params = newParamSync(r.kube, w, r.debouncer.trigger)
 	r.webhooks = &webhooks{
 		fallback: r.options.Fallback, client: w.client, writer: w, answering: r.answering,
-		owner: r.options.WebhookOwner, reached: r.canary.reached,
+		owner: r.options.WebhookOwner, reached: r.canary.reached, corrections: r.corrections,
 	}
 	r.scanned, r.logged, r.delayedSince = nil, nil, time.Time{}
 	r.metrics.forget()

@@ -64,7 +64,7 @@ func TestSecondWriter(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{mustAnswerEntry("a", c.bundle)},
 			}}
 			w := &webhooks{
-				client: kube, answering: func(error) {}, writer: &writer{client: kube, direct: kube, tell: func(string) { writes++ }},
+				client: kube, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: kube, direct: kube, tell: func(string) { writes++ }},
 				fallback: wanting{Configurations: asked}, reached: func(context.Context, string) error { return nil },
 			}
 			if err := w.widen(t.Context(), Remaining{}, nil, nil); err != nil {
@@ -114,7 +114,7 @@ func TestForeignSelectorsHideNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	kube := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
-	w := &webhooks{client: kube, answering: func(error) {}, writer: &writer{client: kube, direct: kube, tell: func(string) {}}}
+	w := &webhooks{client: kube, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: kube, direct: kube, tell: func(string) {}}}
 	serve := func(excluded string) *admissionregistrationv1.ValidatingWebhook {
 		t.Helper()
 		entry := mustAnswerEntry("a", "ours")
@@ -159,7 +159,7 @@ func TestForeignSelectorsHideNothing(t *testing.T) {
 		if err := kube.Update(t.Context(), have, client.FieldOwner("enforcer")); err != nil {
 			t.Fatal(err)
 		}
-		w = &webhooks{client: kube, answering: func(error) {}, writer: &writer{client: kube, direct: kube, tell: func(string) {}}}
+		w = &webhooks{client: kube, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: kube, direct: kube, tell: func(string) {}}}
 		got := serve("kube-public")
 		names := 0
 		for _, e := range got.NamespaceSelector.MatchExpressions {

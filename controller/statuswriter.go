@@ -239,6 +239,8 @@ func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, errForeign), errors.Is(err, errReserved):
 		return reasonNameTaken
+	case errors.Is(err, errContested):
+		return "Contested"
 	case errors.Is(err, errNoFallback):
 		return reasonNoWebhook
 	case errors.Is(err, errNotReached), errors.Is(err, errNotTakenUp):

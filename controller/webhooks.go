@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,6 +37,9 @@ type webhooks struct {
 	// collection; empty for none. Where kvap is uninstalled nobody is left to remove them, and
 	// API servers would refuse requests for want of an answer.
 	owner string
+
+	// corrections are of what somebody else has changed.
+	corrections *corrections
 
 	// was are the rules that are served, by policy; nil before this process serves any.
 	was map[string]map[string]bool
@@ -159,7 +163,7 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 		return err
 	}
 	begun := w.was == nil
-	w.was, w.problems, w.longest = ruleNames(remaining), serving.Problems, longestWait(serving.Configurations)
+	w.was, w.problems, w.longest = ruleNames(remaining), slices.Clone(serving.Problems), longestWait(serving.Configurations)
 	owners, err := w.owners(ctx)
 	if err != nil {
 		return err
@@ -168,35 +172,64 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	if err := w.mayRegister(ctx, serving); err != nil {
 		return err
 	}
+	var contested error // which keeps nothing else from being written
+	foreign := map[string]bool{}
 	for _, want := range serving.list() {
 		got, fresh, err := w.register(ctx, want, owners)
 		if fresh || begun { // a process before this one may have written it
 			w.wrote = append(w.wrote, got)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errContested):
+			contested = fmt.Errorf("%s %s: %w", gvkOf(want).Kind, want.GetName(), err)
+		case err != nil:
 			return err
 		}
+		for _, text := range addedSelectors(want, got) {
+			foreign[text] = true
+		}
 	}
-	return w.removeOthers(ctx, serving.Configurations)
+	for _, text := range slices.Sorted(maps.Keys(foreign)) {
+		for _, p := range remaining.Policies {
+			w.problems = append(w.problems, FallbackProblem{
+				Source: p.Source, Message: "somebody else has confined the requests that API servers send to the webhook, by the namespace selector " + text,
+			})
+		}
+	}
+	return cmp.Or(contested, w.removeOthers(ctx, serving.Configurations))
 }
 
-// register writes a configuration, unless it is there, and returns it as it is then.
+// enforcerKey has the admissions enforcer of AKS leave an object alone. It confines webhooks
+// to what is not the cluster's own, as registration does.
+const enforcerKey = "admissions.enforcer/disabled"
+
+// register writes a configuration, unless it is there, and returns it as it is then. What
+// others have added to it stays.
 func (w *webhooks) register(ctx context.Context, want client.Object, owners []metav1.OwnerReference) (got client.Object, fresh bool, err error) {
 	want = want.DeepCopyObject().(client.Object)
 	want.SetLabels(ownLabels(want.GetLabels()))
+	want.SetAnnotations(map[string]string{enforcerKey: "true"})
 	want.SetOwnerReferences(owners)
+	want.GetObjectKind().SetGroupVersionKind(gvkOf(want))
 	have := emptyLike(want)
-	err = w.client.Get(ctx, client.ObjectKeyFromObject(want), have)
-	if client.IgnoreNotFound(err) != nil || err == nil && isOurs(have) && sameObject(want, have) {
+	if err := client.IgnoreNotFound(w.client.Get(ctx, client.ObjectKeyFromObject(want), have)); err != nil {
 		return have, false, err
 	}
-	want.GetObjectKind().SetGroupVersionKind(gvkOf(want))
-	got = want.DeepCopyObject().(client.Object)
-	if err := w.writer.apply(ctx, got); err != nil || sameObject(want, got) {
-		return got, true, err
+	key, own := gvkOf(want).Kind+"/"+want.GetName(), want.DeepCopyObject().(client.Object)
+	keepForeign(want, have)
+	if isOurs(have) && sameObject(want, have) {
+		w.corrections.rests(key)
+		return have, false, nil
 	}
-	setContent(got, want)
-	return got, true, w.writer.replace(ctx, got)
+	got = want.DeepCopyObject().(client.Object)
+	err = w.corrections.write(key, own, func() error {
+		if err := w.writer.apply(ctx, got); err != nil || sameObject(want, got) {
+			return err
+		}
+		setContent(got, want)
+		return w.writer.replace(ctx, got)
+	})
+	return got, !errors.Is(err, errContested), err
 }
 
 // removeOthers removes the configurations that the controller made and that nothing
@@ -208,6 +241,7 @@ func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error 
 		if isWanted || !isOurs(o) {
 			return nil
 		}
+		w.corrections.forget(gvkOf(o).Kind + "/" + o.GetName())
 		return w.writer.remove(ctx, o)
 	}
 	for _, list := range []client.ObjectList{

@@ -52,7 +52,7 @@ func TestConfigurationsGoAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithObjects(foreign.DeepCopy()).Build()
-			w := &webhooks{client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}}
+			w := &webhooks{client: c, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: c, direct: c, tell: func(string) {}}}
 			for _, asked := range []Configurations{{validating, mutating}, want} {
 				w.fallback = wanting{Configurations: asked}
 				if err := w.serve(t.Context(), Remaining{}); err != nil {
@@ -85,7 +85,7 @@ func TestRegisteredOnceReached(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
 	var unreached error
 	w := &webhooks{
-		client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}},
+		client: c, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: c, direct: c, tell: func(string) {}},
 		reached: func(context.Context, string) error { return unreached },
 	}
 	configured := func(failure admissionregistrationv1.FailurePolicyType, names ...string) Configurations {
@@ -130,7 +130,7 @@ func TestWidenedOnceTakenUp(t *testing.T) {
 	var asked []string
 	var deaf error
 	w := &webhooks{
-		client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}, was: map[string]map[string]bool{},
+		client: c, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: c, direct: c, tell: func(string) {}}, was: map[string]map[string]bool{},
 		reached: func(ctx context.Context, name string) error {
 			v := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 			if err := c.Get(ctx, client.ObjectKey{Name: "kvap-webhook-probe"}, v); err != nil {
@@ -194,7 +194,7 @@ func TestOnTheWay(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook"},
 		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "a", TimeoutSeconds: new(int32(7))}, {Name: "b", TimeoutSeconds: new(int32(3))}},
 	}}
-	w := &webhooks{client: c, answering: func(error) {}, writer: &writer{client: c, direct: c, tell: func(string) {}}, fallback: wanting{Configurations: asking}}
+	w := &webhooks{client: c, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: c, direct: c, tell: func(string) {}}, fallback: wanting{Configurations: asking}}
 	if err := w.serve(t.Context(), serving("one", "two")); err != nil {
 		t.Fatal(err)
 	}
