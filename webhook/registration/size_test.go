@@ -1,0 +1,137 @@
+package registration
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/policy"
+)
+
+// maxObject is about what etcd takes, less what the API server adds: who has written each field.
+const maxObject = 1 << 20
+
+// written are the configurations as they are written.
+func written(t *testing.T, policies []*policy.Policy) ([]Configurations, []Problem) {
+	t.Helper()
+	served := Table{
+		{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, {Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true},
+	}
+	c, problems := Configure(policies, served, options())
+	return []Configurations{c}, problems
+}
+
+// lookup is a Policy of a namespace that only the webhook judges, with match conditions.
+func lookup(namespace, name string, conditions ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "---\napiVersion: kyverno.io/v1\nkind: Policy\nmetadata: {name: %s, namespace: %s}\nspec:\n", name, namespace)
+	if len(conditions) > 0 {
+		b.WriteString("  webhookConfiguration:\n    matchConditions:\n")
+		for i, c := range conditions {
+			fmt.Fprintf(&b, "    - {name: c%d, expression: \"%s\"}\n", i, c)
+		}
+	}
+	b.WriteString("  rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {failureAction: Enforce, message: m, pattern: {metadata: {name: \"?*\"}}}}]\n")
+	return b.String()
+}
+
+// Policies of many namespaces that ask for the same are one entry for each object, with or
+// without match conditions.
+func TestEntriesAreMerged(t *testing.T) {
+	for name, conditions := range map[string][]string{"plain": nil, "with conditions": {"request.operation == 'CREATE'"}} {
+		t.Run(name, func(t *testing.T) {
+			var text strings.Builder
+			for i := range 700 {
+				text.WriteString(lookup(fmt.Sprintf("team-%d", i), "p", conditions...))
+			}
+			objects, problems := written(t, parse(t, []byte(text.String())))
+			if len(problems) > 0 {
+				t.Error(problems)
+			}
+			entries, selected := 0, map[string]int{}
+			for _, o := range objects {
+				entries += len(o.Validating.Webhooks)
+				for _, w := range o.Validating.Webhooks {
+					for _, e := range w.NamespaceSelector.MatchExpressions {
+						if e.Operator == "In" {
+							for _, name := range e.Values {
+								selected[name]++
+							}
+						}
+					}
+				}
+			}
+			if entries > 8 {
+				t.Errorf("%d entries", entries)
+			}
+			for i := range 700 {
+				if selected[fmt.Sprintf("team-%d", i)] != 1 {
+					t.Fatalf("requests of team-%d are sent %d times", i, selected[fmt.Sprintf("team-%d", i)])
+				}
+			}
+		})
+	}
+}
+
+// What a namespace's policies ask for at length is left out by itself, and no object is larger
+// than the API server takes: those of others are written.
+func TestLargePoliciesAreLeftOut(t *testing.T) {
+	long := "'" + strings.Repeat("x", 80_000) + "' != request.name"
+	small := lookup("good", "small", "request.operation == 'CREATE'")
+	clusterWide := "---\n" + strings.TrimSpace(fmt.Sprintf(denyAll, "Secret")) + "\n"
+	for name, text := range map[string]string{
+		"two of 800 kB": lookup("bad", "a", slices.Repeat([]string{long}, 10)...) + lookup("bad", "b", slices.Repeat([]string{long}, 10)...),
+		"14 of 60 long conditions": func() (out string) {
+			for i := range 14 {
+				out += lookup("bad", fmt.Sprintf("p%d", i), slices.Repeat([]string{"'" + strings.Repeat("x", 1500) + "' != request.name"}, 60)...)
+			}
+			return out
+		}(),
+		"many namespaces": func() (out string) {
+			for i := range 160 {
+				out += lookup(fmt.Sprintf("bad-%d", i), "p", slices.Repeat([]string{fmt.Sprintf("'%d%s' != request.name", i, strings.Repeat("x", 1000))}, 40)...)
+			}
+			return out
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, problems := written(t, parse(t, []byte(text+small+clusterWide)))
+			asked := map[string]bool{}
+			for _, o := range objects {
+				if o.Validating == nil {
+					continue
+				}
+				if data, err := json.Marshal(o.Validating); err != nil || len(data) > maxObject {
+					t.Errorf("an object of %d bytes, %v", len(data), err)
+				}
+				for _, w := range o.Validating.Webhooks {
+					if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.Resources, "secrets") }) {
+						asked["cluster-wide"] = true
+					}
+					for _, e := range w.NamespaceSelector.MatchExpressions {
+						if e.Operator == "In" && slices.Contains(e.Values, "good") {
+							asked["small"] = true
+						}
+					}
+				}
+			}
+			if !asked["cluster-wide"] || !asked["small"] {
+				t.Errorf("others are asked for: %v", asked)
+			}
+			left := 0
+			for _, p := range problems {
+				if !p.Refused || !strings.HasPrefix(p.Policy.Namespace, "bad") {
+					t.Errorf("%s: %s", p.Policy.FullName(), p.Message)
+				}
+				left++
+			}
+			if left == 0 {
+				t.Error("nothing is left out")
+			}
+		})
+	}
+}
