@@ -35,6 +35,8 @@ type Remaining struct {
 	Exceptions []*policy.Exception
 	// ExcludeNamespaces are those whose objects are never judged.
 	ExcludeNamespaces []string
+	// Taken are the names of configurations that somebody else made.
+	Taken []string
 }
 
 // A RemainingPolicy is a policy with rules that have no native form.
@@ -55,8 +57,8 @@ type RemainingPolicy struct {
 	Rules []*policy.Rule
 }
 
-// Configurations are what has the API server ask the webhook; nil where there is
-// nothing to ask.
+// Configurations are what has the API server ask the webhook, one of each kind; nil where there
+// is nothing to ask.
 type Configurations struct {
 	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
@@ -73,6 +75,14 @@ func (c Configurations) list() (out []client.Object) {
 	return out
 }
 
+// list are those of all shards.
+func (s Serving) list() (out []client.Object) {
+	for _, c := range s.Configurations {
+		out = append(out, c.list()...)
+	}
+	return out
+}
+
 // like is the one of an object's kind.
 func (c Configurations) like(o client.Object) client.Object {
 	if _, ok := o.(*admissionregistrationv1.MutatingWebhookConfiguration); ok {
@@ -83,7 +93,8 @@ func (c Configurations) like(o client.Object) client.Object {
 
 // Serving is what a Fallback does for what remains.
 type Serving struct {
-	Configurations
+	// Configurations are as many as it takes for none to be larger than an API server takes.
+	Configurations []Configurations
 	// Probe gives configurations that have the API server ask the Fallback about Params of a
 	// name, which it answers with a warning that has the name: either alone shows that API
 	// servers ask by it. They are written before the first configuration on whose answer

@@ -2,12 +2,15 @@ package controller
 
 import (
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kvap/kvap/vap"
 )
 
 // sharedFields are the fields of an entry of a webhook configuration that are not kvap's alone:
@@ -82,4 +85,45 @@ func addedSelectors(want, have client.Object) (out []string) {
 		}
 	}
 	return out
+}
+
+// withEntriesOf is a configuration with the entries that another one has beside its own.
+func withEntriesOf(o, other client.Object) client.Object {
+	own := sharedFieldsOf(o)
+	switch out := o.DeepCopyObject().(type) {
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		for _, w := range other.(*admissionregistrationv1.ValidatingWebhookConfiguration).Webhooks {
+			if _, ok := own[w.Name]; !ok {
+				out.Webhooks = append(out.Webhooks, w)
+			}
+		}
+		return out
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		for _, w := range other.(*admissionregistrationv1.MutatingWebhookConfiguration).Webhooks {
+			if _, ok := own[w.Name]; !ok {
+				out.Webhooks = append(out.Webhooks, w)
+			}
+		}
+		return out
+	}
+	return o
+}
+
+// entrySuffix ends the names of the entries of kvap's configurations.
+const entrySuffix = ".webhook.kvap.dev"
+
+// isCopy tells of a configuration that has kvap's label and asks nobody but its webhook, as one
+// that was restored from a backup.
+func isCopy(o metav1.Object) bool {
+	c, ok := o.(client.Object)
+	if !ok || o.GetLabels()[vap.ManagedByLabel] != Manager {
+		return false
+	}
+	entries := sharedFieldsOf(c)
+	for name := range entries {
+		if !strings.HasSuffix(name, entrySuffix) {
+			return false
+		}
+	}
+	return len(entries) > 0
 }

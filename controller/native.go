@@ -218,15 +218,15 @@ func (l clusterState) taken() []string {
 	return slices.Sorted(maps.Keys(out))
 }
 
-// isOurs tells of an object that the controller made: it has applied fields of it.
-// The label alone is not proof, for anybody may write it; but what carries another
+// isOurs tells of an object that the controller made: it has applied fields of it, or it is a
+// copy of one that it made. The label alone is not proof, for anybody may write it; but what carries another
 // tool's label has been given away.
 func isOurs(o metav1.Object) bool {
 	label, labelled := o.GetLabels()[vap.ManagedByLabel]
 	if labelled && label != Manager {
 		return false
 	}
-	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
+	return isCopy(o) || slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == Manager && f.Operation == metav1.ManagedFieldsOperationApply && f.Subresource == ""
 	})
 }

@@ -177,6 +177,9 @@ func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, c.rules, func(_ RemainingPolicy, r *compile.Rule) bool { return isLeft(r) }), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
 	}
+	if remaining.Taken, err = r.webhooks.taken(ctx); err != nil {
+		return nil, false, 0, err
+	}
 	wanted := wantedPolicies(c.all())
 	r.options.Step(StepWiden)
 	if r.webhooks.was == nil && r.handover.isDone(ctx, wanted) {

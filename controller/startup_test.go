@@ -95,7 +95,7 @@ func (refusing) Serve(context.Context, Remaining) (Serving, error) { return Serv
 type asking struct{ NoFallback }
 
 func (asking) Serve(context.Context, Remaining) (Serving, error) {
-	return Serving{Configurations: Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{}}}, nil
+	return Serving{Configurations: []Configurations{{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{}}}}, nil
 }
 
 // A last good version that cannot be asked for is not one that is not there: without

@@ -50,7 +50,7 @@ type webhooks struct {
 	// probe is what Serving has of it.
 	probe func(name string) Configurations
 	// wrote are configurations that not every API server was seen to ask by since they were
-	// written.
+	// written: the last of each kind.
 	wrote []client.Object
 }
 
@@ -139,11 +139,13 @@ func ruleNames(remaining Remaining) map[string]map[string]bool {
 }
 
 // longestWait is how long an API server waits at most for an answer.
-func longestWait(c Configurations) time.Duration {
+func longestWait(all []Configurations) time.Duration {
 	out := time.Duration(0)
-	for _, w := range c.webhooks() {
-		seconds := cmp.Or(w.TimeoutSeconds, new(int32(10))) // the API server's default
-		out = max(out, time.Duration(*seconds)*time.Second)
+	for _, c := range all {
+		for _, w := range c.webhooks() {
+			seconds := cmp.Or(w.TimeoutSeconds, new(int32(10))) // the API server's default
+			out = max(out, time.Duration(*seconds)*time.Second)
+		}
 	}
 	return out
 }
@@ -172,12 +174,16 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 	if err := w.mayRegister(ctx, serving); err != nil {
 		return err
 	}
+	first, err := w.gains(ctx, serving.list())
+	if err != nil {
+		return err
+	}
 	var contested error // which keeps nothing else from being written
 	foreign := map[string]bool{}
-	for _, want := range serving.list() {
+	for _, want := range append(first, serving.list()...) {
 		got, fresh, err := w.register(ctx, want, owners)
 		if fresh || begun { // a process before this one may have written it
-			w.wrote = append(w.wrote, got)
+			w.wrote = append(slices.DeleteFunc(w.wrote, func(o client.Object) bool { return gvkOf(o) == gvkOf(got) }), got)
 		}
 		switch {
 		case errors.Is(err, errContested):
@@ -196,7 +202,7 @@ func (w *webhooks) serve(ctx context.Context, remaining Remaining) error {
 			})
 		}
 	}
-	return cmp.Or(contested, w.removeOthers(ctx, serving.Configurations))
+	return cmp.Or(contested, w.removeOthers(ctx, serving.list()))
 }
 
 // enforcerKey has the admissions enforcer of AKS leave an object alone. It confines webhooks
@@ -234,27 +240,68 @@ func (w *webhooks) register(ctx context.Context, want client.Object, owners []me
 
 // removeOthers removes the configurations that the controller made and that nothing
 // asks for any more.
-func (w *webhooks) removeOthers(ctx context.Context, want Configurations) error {
+func (w *webhooks) removeOthers(ctx context.Context, want []client.Object) error {
 	remove := func(item runtime.Object) error {
 		o := item.(client.Object)
-		isWanted := slices.ContainsFunc(want.list(), func(w client.Object) bool { return gvkOf(w) == gvkOf(o) && w.GetName() == o.GetName() })
+		isWanted := slices.ContainsFunc(want, func(w client.Object) bool { return gvkOf(w) == gvkOf(o) && w.GetName() == o.GetName() })
 		if isWanted || !isOurs(o) {
 			return nil
 		}
 		w.corrections.forget(gvkOf(o).Kind + "/" + o.GetName())
 		return w.writer.remove(ctx, o)
 	}
+	return w.each(ctx, remove)
+}
+
+// each does something with all configurations of the cluster.
+func (w *webhooks) each(ctx context.Context, do func(runtime.Object) error) error {
 	for _, list := range []client.ObjectList{
 		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
 	} {
 		if err := w.client.List(ctx, list); err != nil {
 			return err
 		}
-		if err := meta.EachListItem(list, remove); err != nil {
+		if err := meta.EachListItem(list, do); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// taken are the names of configurations that somebody else made, or was given.
+func (w *webhooks) taken(ctx context.Context) ([]string, error) {
+	out := map[string]bool{}
+	err := w.each(ctx, func(item runtime.Object) error {
+		if o := item.(client.Object); !isOurs(o) {
+			out[o.GetName()] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(out)), err
+}
+
+// gains are the configurations that come to have entries while others lose some, each with all
+// that it has now: written first, they see to it that an entry which moves, or becomes another
+// one, is always in one of them.
+func (w *webhooks) gains(ctx context.Context, want []client.Object) (out []client.Object, err error) {
+	losing := map[string][]string{} // names, by kind
+	for _, o := range want {
+		have := emptyLike(o)
+		if err := client.IgnoreNotFound(w.client.Get(ctx, client.ObjectKeyFromObject(o), have)); err != nil {
+			return nil, err
+		}
+		kind, wider := gvkOf(o).Kind, withEntriesOf(o, have)
+		before, now, all := len(sharedFieldsOf(have)), len(sharedFieldsOf(o)), len(sharedFieldsOf(wider))
+		if all > now {
+			losing[kind] = append(losing[kind], o.GetName())
+		}
+		if all > before {
+			out = append(out, wider)
+		}
+	}
+	return slices.DeleteFunc(out, func(o client.Object) bool {
+		return !slices.ContainsFunc(losing[gvkOf(o).Kind], func(name string) bool { return name != o.GetName() })
+	}), nil
 }
 
 // probePatience is short: native policies wait for it. The next pass makes another attempt.
@@ -274,15 +321,13 @@ func (w *webhooks) mayRegister(ctx context.Context, serving Serving) error {
 	if w.reached == nil || serving.Probe == nil || !mustAnswer(serving.Configurations) {
 		return nil
 	}
-	have := Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{}, Mutating: &admissionregistrationv1.MutatingWebhookConfiguration{}}
-	name := serving.list()[0].GetName() // of both
-	for _, o := range have.list() {
-		if err := w.client.Get(ctx, client.ObjectKey{Name: name}, o); client.IgnoreNotFound(err) != nil {
-			return err
-		}
-	}
-	if mustAnswer(have) {
+	depends := false
+	if err := w.each(ctx, func(item runtime.Object) error {
+		o := item.(client.Object)
+		depends = depends || isOurs(o) && mustAnswer([]Configurations{asConfigurations(o)})
 		return nil
+	}); err != nil || depends {
+		return err
 	}
 	const probe = "kvap-webhook-probe"
 	if err := w.try(ctx, serving.Probe(probe).Mutating, probe); err != nil {
@@ -292,10 +337,19 @@ func (w *webhooks) mayRegister(ctx context.Context, serving Serving) error {
 }
 
 // mustAnswer tells that requests fail where the webhook does not answer.
-func mustAnswer(c Configurations) bool {
-	return slices.ContainsFunc(c.webhooks(), func(w admissionregistrationv1.ValidatingWebhook) bool {
-		return w.FailurePolicy == nil || *w.FailurePolicy == admissionregistrationv1.Fail
+func mustAnswer(all []Configurations) bool {
+	return slices.ContainsFunc(all, func(c Configurations) bool {
+		return slices.ContainsFunc(c.webhooks(), func(w admissionregistrationv1.ValidatingWebhook) bool {
+			return w.FailurePolicy == nil || *w.FailurePolicy == admissionregistrationv1.Fail
+		})
 	})
+}
+
+// asConfigurations are a configuration that is there.
+func asConfigurations(o client.Object) (out Configurations) {
+	out.Validating, _ = o.(*admissionregistrationv1.ValidatingWebhookConfiguration)
+	out.Mutating, _ = o.(*admissionregistrationv1.MutatingWebhookConfiguration)
+	return out
 }
 
 // webhooks are what both kinds say of a call.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ type wanting struct {
 }
 
 func (w wanting) Serve(context.Context, Remaining) (Serving, error) {
-	return Serving{Configurations: w.Configurations, Probe: w.probe}, nil
+	return Serving{Configurations: []Configurations{w.Configurations}, Probe: w.probe}, nil
 }
 
 // probes are configurations that ask about Params of a name.
@@ -247,3 +248,165 @@ func mustDefault(t *testing.T) Options {
 	}
 	return o
 }
+
+// A configuration that has lost its label, or was restored from a backup, is repaired; one that
+// was given away, or that somebody else made, is left alone, and its name is told to be taken.
+func TestWhoseConfigurations(t *testing.T) {
+	const name = "kvap-webhook"
+	entries := []admissionregistrationv1.ValidatingWebhook{mustAnswerEntry("a.webhook.kvap.dev", "old")}
+	update := func(t *testing.T, c client.Client, change func(*admissionregistrationv1.ValidatingWebhookConfiguration)) {
+		t.Helper()
+		have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: name}, have); err != nil {
+			t.Fatal(err)
+		}
+		change(have)
+		if err := c.Update(t.Context(), have, client.FieldOwner("somebody")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, test := range map[string]struct {
+		other func(t *testing.T, c client.Client)
+		taken bool
+	}{
+		"without its label": {func(t *testing.T, c client.Client) {
+			update(t, c, func(o *admissionregistrationv1.ValidatingWebhookConfiguration) { o.Labels = nil })
+		}, false},
+		"given away": {func(t *testing.T, c client.Client) {
+			update(t, c, func(o *admissionregistrationv1.ValidatingWebhookConfiguration) {
+				o.Labels["app.kubernetes.io/managed-by"] = "Helm"
+			})
+		}, true},
+		"restored": {func(t *testing.T, c client.Client) {
+			remake(t, c, &admissionregistrationv1.ValidatingWebhookConfiguration{
+				ObjectMeta: metav1.ObjectMeta{Name: name, Labels: ownLabels(nil)}, Webhooks: entries,
+			})
+		}, false},
+		"made by somebody else": {func(t *testing.T, c client.Client) {
+			remake(t, c, &admissionregistrationv1.ValidatingWebhookConfiguration{
+				ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{mustAnswerEntry("a.acme.io", "")},
+			})
+		}, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			scheme := runtime.NewScheme()
+			if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+				t.Fatal(err)
+			}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+			w := &webhooks{client: c, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: c, direct: c, tell: func(string) {}}}
+			serve := func(bundle string) error {
+				w.fallback = wanting{Configurations: Configurations{Validating: &admissionregistrationv1.ValidatingWebhookConfiguration{
+					ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{mustAnswerEntry("a.webhook.kvap.dev", bundle)},
+				}}}
+				return w.serve(t.Context(), Remaining{})
+			}
+			if err := serve("old"); err != nil {
+				t.Fatal(err)
+			}
+			test.other(t, c)
+			taken, err := w.taken(t.Context())
+			if err != nil || slices.Contains(taken, name) != test.taken {
+				t.Errorf("taken: %v, %v", taken, err)
+			}
+			err = serve("new")
+			have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+			if err := c.Get(t.Context(), client.ObjectKey{Name: name}, have); err != nil {
+				t.Fatal(err)
+			}
+			repaired := string(have.Webhooks[0].ClientConfig.CABundle) == "new" && have.Labels["app.kubernetes.io/managed-by"] == Manager
+			if repaired == test.taken || errors.Is(err, errForeign) != test.taken {
+				t.Errorf("repaired %t, %v", repaired, err)
+			}
+		})
+	}
+}
+
+// remake makes an object anew.
+func remake(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Delete(t.Context(), emptyLikeNamed(o)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Create(t.Context(), o, client.FieldOwner("somebody")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func emptyLikeNamed(o client.Object) client.Object {
+	out := emptyLike(o)
+	out.SetName(o.GetName())
+	return out
+}
+
+// While entries move from one configuration to another, or become others, each is in one of
+// them all the time.
+func TestEntriesMoveWithoutAGap(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := admissionregistrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
+	there := func() map[string]bool {
+		out := map[string]bool{}
+		var list admissionregistrationv1.ValidatingWebhookConfigurationList
+		if err := c.List(t.Context(), &list); err != nil {
+			t.Fatal(err)
+		}
+		for i := range list.Items {
+			for name := range sharedFieldsOf(&list.Items[i]) {
+				out[name] = true
+			}
+		}
+		return out
+	}
+	// replaced are entries in place of which one of the others must be there before they go.
+	replaced := map[string]string{}
+	w := &webhooks{client: c, answering: func(error) {}, corrections: &corrections{}, writer: &writer{client: c, direct: c}}
+	w.writer.tell = func(string) { // before each write
+		now := there()
+		for old, by := range replaced {
+			if !now[old] && !now[by] {
+				t.Errorf("neither %s nor %s is there", old, by)
+			}
+		}
+	}
+	for _, step := range []struct {
+		shards   [][]string
+		replaced map[string]string
+	}{
+		{[][]string{{"a", "b"}, {"c", "d"}, {"e"}}, nil},
+		{[][]string{{"c", "b"}, {"a", "d"}, {"e"}}, map[string]string{"a": "a", "b": "b", "c": "c", "d": "d", "e": "e"}}, // change places
+		{[][]string{{"e"}, {"a", "d"}, {"c2", "b"}}, map[string]string{"a": "a", "b": "b", "c": "c2", "d": "d", "e": "e"}},
+	} {
+		var serving []Configurations
+		for i, names := range step.shards {
+			v := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "kvap-webhook-" + string(rune('0'+i))}}
+			for _, name := range names {
+				v.Webhooks = append(v.Webhooks, mustAnswerEntry(name, "x"))
+			}
+			serving = append(serving, Configurations{Validating: v})
+		}
+		replaced = step.replaced
+		w.fallback = sharded(serving)
+		if err := w.serve(t.Context(), Remaining{}); err != nil {
+			t.Fatal(err)
+		}
+		w.writer.tell("")
+		for i, names := range step.shards {
+			have := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(serving[i].Validating), have); err != nil || len(have.Webhooks) != len(names) {
+				t.Errorf("%v: %d entries, %v", names, len(have.Webhooks), err)
+			}
+		}
+	}
+}
+
+// sharded is a Fallback that wants these configurations.
+type sharded []Configurations
+
+func (s sharded) Serve(context.Context, Remaining) (Serving, error) {
+	return Serving{Configurations: s}, nil
+}
+
+func (sharded) Changed() <-chan struct{} { return nil }

@@ -24,9 +24,16 @@ func (a *preparedRequest) isOwn() bool {
 		return resource == "leases" && name == "kvap-controller.kvap.dev"
 	case "admissionregistration.k8s.io":
 		return slices.Contains([]string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}, resource) &&
-			slices.Contains([]string{"kvap-webhook", "kvap-webhook-probe"}, name)
+			isConfiguration(name)
 	}
 	return false
+}
+
+// isConfiguration tells that a name is of a configuration of kvap's webhook: of the first, of one
+// of the eight others, or of the probe.
+func isConfiguration(name string) bool {
+	rest, ok := strings.CutPrefix(name, "kvap-webhook")
+	return ok && (rest == "" || rest == "-probe" || len(rest) == 2 && rest[0] == '-' && '1' <= rest[1] && rest[1] <= '8')
 }
 
 // deletesSource tells that a request is for the deletion of a policy of Kyverno's, which

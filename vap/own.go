@@ -26,7 +26,10 @@ func ownObjects() []ResourceRule {
 		{
 			Groups: []string{"admissionregistration.k8s.io"}, Versions: []string{"*"}, Operations: []string{"*"},
 			Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
-			Names:     []string{"kvap-webhook", "kvap-webhook-probe"},
+			Names: []string{
+				"kvap-webhook", "kvap-webhook-1", "kvap-webhook-2", "kvap-webhook-3", "kvap-webhook-4", "kvap-webhook-5",
+				"kvap-webhook-6", "kvap-webhook-7", "kvap-webhook-8", "kvap-webhook-probe",
+			},
 		},
 	}
 }

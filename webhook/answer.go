@@ -47,7 +47,7 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 			return
 		}
 		defer done()
-		response, err := s.inTurn(ctx, handle, policies, in, r.URL.Path+" "+in.kind())
+		response, err := s.inTurn(ctx, handle, local(policies, in.namespace), in, r.URL.Path+" "+in.kind())
 		if err != nil {
 			s.options.Record(Record{Request: in.describe(), Err: err})
 			http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -79,6 +79,11 @@ func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		return nil, nil, err
 	}
 	return in, done, nil
+}
+
+// local are the policies of the cluster and, for a request in a namespace, of that namespace.
+func local(policies []*servedPolicy, namespace string) []*servedPolicy {
+	return slices.DeleteFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() && namespace != "" && p.Namespace != namespace })
 }
 
 // shared are the paths that exist whether or not a policy is there: when the last one goes,

@@ -239,11 +239,17 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	}
 	options := registration.Options{
 		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),
-		ExcludeNamespaces: remaining.ExcludeNamespaces, ExcludeGroups: o.options.ExcludeGroups,
+		ExcludeNamespaces: remaining.ExcludeNamespaces, ExcludeGroups: o.options.ExcludeGroups, Taken: remaining.Taken,
 	}
-	objects, problems := registration.Configure(list, o.world.Served().All(), options)
-	if err := registration.Check(objects); err != nil {
+	objects, problems, err := registration.Shards(list, o.world.Served().All(), options)
+	if err != nil {
 		return out, nil, err
+	}
+	for _, one := range objects {
+		if err := registration.Check(one); err != nil {
+			return out, nil, err
+		}
+		out.Configurations = append(out.Configurations, controller.Configurations(one))
 	}
 	for _, p := range problems {
 		if p.Missing {
@@ -259,7 +265,6 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	out.Probe = func(name string) controller.Configurations {
 		return controller.Configurations(registration.Probe(options, name))
 	}
-	out.Configurations = controller.Configurations{Validating: objects.Validating, Mutating: objects.Mutating}
 	return out, list, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/endpoint"
+	"github.com/kvap/kvap/webhook/registration"
 	"github.com/kvap/kvap/webhook/shadow"
 	"github.com/kvap/kvap/webhook/world"
 )
@@ -80,6 +81,16 @@ spec:
     validate: {message: x, deny: {conditions: {any: [{key: a, operator: Equals, value: b}]}}}
 `
 
+// entriesOf are the entries of what validates.
+func entriesOf(s controller.Serving) (out []admissionregistrationv1.ValidatingWebhook) {
+	for _, c := range s.Configurations {
+		if c.Validating != nil {
+			out = append(out, c.Validating.Webhooks...)
+		}
+	}
+	return out
+}
+
 // A policy that the webhook cannot be asked about costs itself only, and the
 // controller hears why.
 func TestLeftOut(t *testing.T) {
@@ -88,11 +99,27 @@ func TestLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Validating == nil || len(got.Validating.Webhooks) != 1 {
-		t.Errorf("the other policy is not served: %+v", got.Validating)
+	if entries := entriesOf(got); len(entries) != 1 {
+		t.Errorf("the other policy is not served: %+v", entries)
 	}
 	if len(got.Problems) != 1 || got.Problems[0].Source.Name != "unacceptable" || !got.Problems[0].LeftOut || got.Problems[0].Message == "" {
 		t.Errorf("%+v", got.Problems)
+	}
+}
+
+// A configuration of kvap's name that somebody else made, or was given, is left to him: what
+// he has there is asked for by another.
+func TestTakenNames(t *testing.T) {
+	in := remaining(t, anything)
+	in.Taken = []string{"kvap-webhook", "foreign"}
+	got, err := servedOf(t).Serve(t.Context(), in)
+	if err != nil || len(got.Configurations) != 1 || got.Configurations[0].Validating.Name != "kvap-webhook-1" || len(entriesOf(got)) != 1 {
+		t.Errorf("%+v, %v", got.Configurations, err)
+	}
+	if in.Taken = registration.Names(); err == nil {
+		if _, err = servedOf(t).Serve(t.Context(), in); err == nil {
+			t.Error("nothing is said where all names are taken")
+		}
 	}
 }
 
@@ -103,7 +130,7 @@ func TestUnreadableRemainder(t *testing.T) {
 	broken.Source.Name = "broken"
 	broken.Policy.Validating, broken.Policy.Source = &policy.Validating{}, broken.Policy.Source.Get("spec")
 	got, err := servedOf(t).Serve(t.Context(), in)
-	if err != nil || got.Validating == nil {
+	if err != nil || len(entriesOf(got)) == 0 {
 		t.Fatalf("nothing is served: %v", err)
 	}
 	if len(got.Problems) != 1 || got.Problems[0].Source.Name != "broken" || !got.Problems[0].LeftOut {
@@ -121,10 +148,10 @@ func TestShadowHasNoEffect(t *testing.T) {
 		in := remaining(t, strings.Replace(anything, "  rules:", "  "+spec+"rules:", 1))
 		in.Policies[0].Shadow = true
 		got, err := servedOf(t).Serve(t.Context(), in)
-		if err != nil || got.Validating == nil || len(got.Validating.Webhooks) != 1 {
+		if err != nil || len(entriesOf(got)) != 1 {
 			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
-		w := got.Validating.Webhooks[0]
+		w := entriesOf(got)[0]
 		if *w.FailurePolicy != admissionregistrationv1.Ignore || *w.TimeoutSeconds != shadowTimeout {
 			t.Errorf("%s: %s, %d s", name, *w.FailurePolicy, *w.TimeoutSeconds)
 		}

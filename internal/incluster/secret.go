@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	typedadmissionv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
@@ -22,6 +23,9 @@ import (
 
 // webhookSecret is where replicas share the webhook's certificates.
 const webhookSecret = "kvap-webhook-tls"
+
+// managedBy is the label of what kvap makes.
+const managedBy = "app.kubernetes.io/managed-by"
 
 // A secretStore keeps the record of an authority in a Secret.
 type secretStore struct {
@@ -44,7 +48,7 @@ func (s *secretStore) Load(ctx context.Context) (data map[string][]byte, version
 func (s *secretStore) Save(ctx context.Context, data map[string][]byte, version string) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: webhookSecret, ResourceVersion: version, Labels: map[string]string{"app.kubernetes.io/managed-by": controller.Manager},
+			Name: webhookSecret, ResourceVersion: version, Labels: map[string]string{managedBy: controller.Manager},
 		},
 		Type: corev1.SecretTypeTLS, Data: maps.Clone(data),
 	}
@@ -63,16 +67,24 @@ func (s *secretStore) Save(ctx context.Context, data map[string][]byte, version 
 // areTold tells whether API servers are told to trust an authority, by each configuration of
 // the webhook that there is.
 func areTold(ctx context.Context, client typedadmissionv1.AdmissionregistrationV1Interface, authority *x509.Certificate) (bool, error) {
-	var there registration.Configurations
-	var err error
-	if there.Validating, err = client.ValidatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	ours := metav1.ListOptions{LabelSelector: labels.Set{managedBy: controller.Manager}.String()}
+	validating, err := client.ValidatingWebhookConfigurations().List(ctx, ours)
+	if err != nil {
 		return false, err
 	}
-	if there.Mutating, err = client.MutatingWebhookConfigurations().Get(ctx, registration.Name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	mutating, err := client.MutatingWebhookConfigurations().List(ctx, ours)
+	if err != nil {
 		return false, err
+	}
+	var there []admissionregistrationv1.ValidatingWebhook
+	for i := range validating.Items {
+		there = append(there, registration.Configurations{Validating: &validating.Items[i]}.Webhooks()...)
+	}
+	for i := range mutating.Items {
+		there = append(there, registration.Configurations{Mutating: &mutating.Items[i]}.Webhooks()...)
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authority.Raw})
-	return !slices.ContainsFunc(there.Webhooks(), func(w admissionregistrationv1.ValidatingWebhook) bool {
+	return !slices.ContainsFunc(there, func(w admissionregistrationv1.ValidatingWebhook) bool {
 		return !bytes.Contains(w.ClientConfig.CABundle, text)
 	}), nil
 }

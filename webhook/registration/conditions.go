@@ -25,8 +25,8 @@ const (
 
 // conditions keep requests away that no policy of an entry can say anything of:
 // those of excluded groups, of the cluster's own machinery where a wildcard would
-// take them in, kvap's own, and those that the one policy of the entry is not about.
-func conditions(own *policy.Policy, targets []ruleTarget, excludeGroups []string) []admissionregistrationv1.MatchCondition {
+// take them in, kvap's own, and those that their own match conditions keep away.
+func conditions(own []admissionregistrationv1.MatchCondition, targets []ruleTarget, excludeGroups []string) []admissionregistrationv1.MatchCondition {
 	var out []admissionregistrationv1.MatchCondition
 	if len(excludeGroups) > 0 {
 		groups := slices.Clone(excludeGroups)
@@ -51,12 +51,7 @@ func conditions(own *policy.Policy, targets []ruleTarget, excludeGroups []string
 			Expression: "!(request.operation == 'DELETE' && request.resource.group + '/' + request.resource.resource in " + textList(left) + ")",
 		})
 	}
-	if own != nil {
-		for _, c := range own.MatchConditions {
-			out = append(out, admissionregistrationv1.MatchCondition{Name: c.Name, Expression: c.Expression})
-		}
-	}
-	return out
+	return append(out, own...)
 }
 
 // notOwn keeps away what kvap's controller writes to keep policies in force, and to end
@@ -147,7 +142,7 @@ func unacceptable(conditions []policy.CEL) string {
 		if wrong := validation.IsQualifiedName(c.Name); len(wrong) > 0 {
 			return fmt.Sprintf("the match condition %q: %s", c.Name, wrong[0])
 		}
-		if names[c.Name] || slices.Contains([]string{excludedGroupsName, machineryName, ownName}, c.Name) {
+		if names[c.Name] || slices.Contains([]string{excludedGroupsName, machineryName, ownName, sourcesName}, c.Name) {
 			return fmt.Sprintf("two match conditions are named %q", c.Name)
 		}
 		names[c.Name] = true

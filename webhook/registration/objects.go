@@ -1,10 +1,6 @@
 package registration
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,12 +22,11 @@ type Options struct {
 	ExcludeNamespaces []string
 	// ExcludeGroups are groups whose users no rule is about.
 	ExcludeGroups []string
+	// Taken are names of configurations that Shards must do without.
+	Taken []string
 }
 
-// Name is that of both objects.
-const Name = "kvap-webhook"
-
-// Configurations are the configurations; nil where there is nothing to serve.
+// Configurations are one configuration of each kind; nil where there is nothing to serve.
 type Configurations struct {
 	Validating *admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating   *admissionregistrationv1.MutatingWebhookConfiguration
@@ -47,96 +42,34 @@ type Problem struct {
 	Missing bool
 }
 
-// A routeGroup is the policies of a route.
-type routeGroup struct {
-	Route
-	policies []*policy.Policy
-	targets  []ruleTarget
-}
-
-// Configure makes the configurations for policies, each with only the rules that
-// remain.
+// Configure makes the configurations for policies, each with only the rules that remain: all
+// entries in one object of each kind, of no name, which an API server may not take.
 func Configure(policies []*policy.Policy, kinds Kinds, o Options) (Configurations, []Problem) {
-	var out Configurations
-	var problems []Problem
-	meta := metav1.ObjectMeta{Name: Name}
-	validate, found := groups(policies, Validate, kinds)
-	problems = append(problems, found...)
-	if len(validate) > 0 {
-		out.Validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
-		for _, g := range validate {
-			out.Validating.Webhooks = append(out.Validating.Webhooks, g.webhook(o))
-		}
-	}
-	mutate, found := groups(policies, Mutate, kinds)
-	problems = append(problems, found...)
-	if len(mutate) > 0 {
-		out.Mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}
-		for _, g := range mutate {
-			again := admissionregistrationv1.IfNeededReinvocationPolicy
-			if g.Once {
-				again = admissionregistrationv1.NeverReinvocationPolicy
-			}
-			out.Mutating.Webhooks = append(out.Mutating.Webhooks, mutating(g.webhook(o), again))
-		}
-	}
-	return out, problems
+	entries, problems := entriesOf(policies, kinds, o)
+	return configurationsOf("", entries), problems
 }
 
-// groups are the routes of a verb that have something to judge, by name.
-func groups(policies []*policy.Policy, verb Verb, kinds Kinds) ([]*routeGroup, []Problem) {
-	var problems []Problem
-	byPath := map[string]*routeGroup{}
-	for _, p := range policies {
-		if verb == Validate && !Validates(p) || verb == Mutate && !Mutates(p) {
-			continue
-		}
-		found, missing := ruleTargets(p, verb, kinds)
-		for _, kind := range missing {
-			problems = append(problems, Problem{p, "the cluster serves no kind " + kind + "; it is left out until it does", false, true})
-		}
-		if p.FailurePolicy == policy.Fail {
-			if why := lockup(found); why != "" {
-				problems = append(problems, Problem{p, "the policy is left out: " + why + "; set its failurePolicy to Ignore", true, false})
-				continue
+// configurationsOf are configurations of a name, with these entries.
+func configurationsOf(name string, entries []entry) (out Configurations) {
+	meta := metav1.ObjectMeta{Name: name}
+	for _, e := range entries {
+		if e.Verb == Validate {
+			if out.Validating == nil {
+				out.Validating = &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: meta}
 			}
-			if why := risk(found); why != "" {
-				problems = append(problems, Problem{p, why, false, false})
-			}
-		}
-		if len(found) == 0 {
+			out.Validating.Webhooks = append(out.Validating.Webhooks, e.webhook)
 			continue
 		}
-		if why := unacceptable(p.MatchConditions); why != "" {
-			problems = append(problems, Problem{p, "the policy is left out: " + why, true, false})
-			continue
+		if out.Mutating == nil {
+			out.Mutating = &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: meta}
 		}
-		place := RouteOf(p, verb)
-		g := byPath[place.Path()]
-		if g == nil {
-			g = &routeGroup{Route: place}
-			byPath[place.Path()] = g
+		again := admissionregistrationv1.IfNeededReinvocationPolicy
+		if e.Once {
+			again = admissionregistrationv1.NeverReinvocationPolicy
 		}
-		g.policies, g.targets = append(g.policies, p), append(g.targets, found...)
+		out.Mutating.Webhooks = append(out.Mutating.Webhooks, mutating(e.webhook, again))
 	}
-	list := slices.Collect(maps.Values(byPath))
-	slices.SortFunc(list, func(a, b *routeGroup) int { return cmp.Compare(a.Name(), b.Name()) })
-	return list, problems
-}
-
-// webhook is the entry of a route, in the form of what validates.
-func (g *routeGroup) webhook(o Options) admissionregistrationv1.ValidatingWebhook {
-	failure, timeout, equivalent := g.failure(), g.timeout(), admissionregistrationv1.Equivalent
-	effects := admissionregistrationv1.SideEffectClassNone
-	if g.Verb == Validate && slices.ContainsFunc(g.policies, func(p *policy.Policy) bool { return p.Admission && p.StartsWork() }) {
-		effects = admissionregistrationv1.SideEffectClassNoneOnDryRun
-	}
-	return admissionregistrationv1.ValidatingWebhook{
-		Name: g.Name(), ClientConfig: clientOf(o, g.Path()), Rules: rules(g.targets),
-		FailurePolicy: &failure, MatchPolicy: &equivalent, TimeoutSeconds: &timeout, SideEffects: &effects,
-		NamespaceSelector: g.selector(o), ObjectSelector: &metav1.LabelSelector{},
-		AdmissionReviewVersions: []string{"v1"}, MatchConditions: g.conditions(o),
-	}
+	return out
 }
 
 // mutating is an entry in the form of what mutates.
@@ -180,24 +113,8 @@ func clientOf(o Options, path string) admissionregistrationv1.WebhookClientConfi
 	return out
 }
 
-func (g *routeGroup) failure() admissionregistrationv1.FailurePolicyType {
-	if g.FailurePolicy == policy.Ignore {
-		return admissionregistrationv1.Ignore
-	}
-	return admissionregistrationv1.Fail
-}
-
 // defaultTimeout is for policies that name none, in seconds.
 const defaultTimeout = 10
-
-// timeout is the longest that one of the policies wants.
-func (g *routeGroup) timeout() int32 {
-	longest := int32(0)
-	for _, p := range g.policies {
-		longest = max(longest, timeoutOf(p))
-	}
-	return longest
-}
 
 func timeoutOf(p *policy.Policy) int32 {
 	spec := p.Source.Get("spec")
@@ -207,31 +124,6 @@ func timeoutOf(p *policy.Policy) int32 {
 		}
 	}
 	return defaultTimeout
-}
-
-// selector leaves the excluded namespaces out, and what the route is not about.
-func (g *routeGroup) selector(o Options) *metav1.LabelSelector {
-	excluded := append(always(), o.ExcludeNamespaces...)
-	if o.Service != nil {
-		excluded = append(excluded, o.Service.Namespace)
-	}
-	slices.Sort(excluded)
-	out := &metav1.LabelSelector{}
-	if g.Namespaces != nil {
-		out = g.Namespaces.DeepCopy()
-	}
-	out.MatchExpressions = append(out.MatchExpressions, metav1.LabelSelectorRequirement{
-		Key: nameLabel, Operator: metav1.LabelSelectorOpNotIn, Values: slices.Compact(excluded),
-	})
-	return out
-}
-
-func (g *routeGroup) conditions(o Options) []admissionregistrationv1.MatchCondition {
-	var own *policy.Policy
-	if g.Own != "" && len(g.policies) == 1 { // else of two API groups, with conditions that may differ
-		own = g.policies[0]
-	}
-	return conditions(own, g.targets, o.ExcludeGroups)
 }
 
 // probeName is the name of the probe's configurations.

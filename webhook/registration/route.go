@@ -33,19 +33,21 @@ type Route struct {
 	// Once tells that the policy is not asked again about what other webhooks make of the
 	// object: a MutatingPolicy need not say whether it has changed the object already.
 	Once bool
-	// Namespaces confines the entry; nil does not.
+	// Local tells that the policies are those of namespaces, each of which is sent what is in
+	// its own.
+	Local bool
+	// Namespaces confines the entry of other policies; nil does not.
 	Namespaces *metav1.LabelSelector
-	// Own is the full name of the one policy that the entry is for, because it has
-	// match conditions.
-	Own string
+	// Conditions are the match conditions that the policies have.
+	Conditions []policy.CEL
 }
 
 // RouteOf is the route of a policy's requests. It depends on nothing else.
 func RouteOf(p *policy.Policy, verb Verb) Route {
-	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Namespaces: confined(p)}
+	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Local: p.Namespaced(), Conditions: p.MatchConditions}
 	place.Once = verb == Mutate && p.Mutating != nil
-	if len(p.MatchConditions) > 0 {
-		place.Own = p.FullName()
+	if !place.Local {
+		place.Namespaces = confined(p)
 	}
 	return place
 }
@@ -56,25 +58,24 @@ func (p Route) Path() string {
 	if p.Once {
 		path += "/once"
 	}
-	if p.Namespaces != nil {
-		path += "/within/" + p.hash()
+	if p.Local {
+		path += "/local"
 	}
-	if p.Own != "" {
-		path += "/policy/" + p.Own
+	if p.Namespaces != nil {
+		path += "/within/" + hashOf(p.Namespaces)
+	}
+	if len(p.Conditions) > 0 {
+		path += "/if/" + hashOf(p.conditions())
 	}
 	return path
 }
 
-// Name is the name of the entry, which stands in front of a denial.
-func (p Route) Name() string {
-	name := string(p.Verb) + "-" + p.mode()
-	if p.Once {
-		name += "-once"
+// conditions are the match conditions as the API server is told of them.
+func (p Route) conditions() (out []admissionregistrationv1.MatchCondition) {
+	for _, c := range p.Conditions {
+		out = append(out, admissionregistrationv1.MatchCondition{Name: c.Name, Expression: c.Expression})
 	}
-	if p.Namespaces != nil || p.Own != "" {
-		name += "-" + p.hash()
-	}
-	return name + ".webhook.kvap.dev"
+	return out
 }
 
 func (p Route) mode() string {
@@ -84,23 +85,20 @@ func (p Route) mode() string {
 	return "fail"
 }
 
-// hash tells routes of the same verb and failure policy apart.
-func (p Route) hash() string {
-	selector, _ := json.Marshal(p.Namespaces) // it has no value that JSON lacks
-	sum := sha256.Sum256([]byte(string(selector) + p.Own))
+// hashOf tells values apart.
+func hashOf(v any) string {
+	text, _ := json.Marshal(v) // of what JSON has
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:5])
 }
 
 // nameLabel is the label with the name that the API server gives every Namespace.
 const nameLabel = "kubernetes.io/metadata.name"
 
-// confined selects the namespaces outside of which a policy says nothing; nil
+// confined selects the namespaces outside of which a policy of the cluster says nothing; nil
 // where there may be none such. The API server sends what is in no namespace all
 // the same.
 func confined(p *policy.Policy) *metav1.LabelSelector {
-	if p.Namespaced() {
-		return inNamespaces([]string{p.Namespace})
-	}
 	var names []string
 	var selector *metav1.LabelSelector
 	for i, rule := range p.Rules {

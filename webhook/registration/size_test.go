@@ -19,10 +19,13 @@ const maxObject = 1 << 20
 func written(t *testing.T, policies []*policy.Policy) ([]Configurations, []Problem) {
 	t.Helper()
 	served := Table{
-		{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, {Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true},
+		{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, {Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true},
 	}
-	c, problems := Configure(policies, served, options())
-	return []Configurations{c}, problems
+	out, problems, err := Shards(policies, served, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out, problems
 }
 
 // lookup is a Policy of a namespace that only the webhook judges, with match conditions.
@@ -35,7 +38,7 @@ func lookup(namespace, name string, conditions ...string) string {
 			fmt.Fprintf(&b, "    - {name: c%d, expression: \"%s\"}\n", i, c)
 		}
 	}
-	b.WriteString("  rules: [{name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {failureAction: Enforce, message: m, pattern: {metadata: {name: \"?*\"}}}}]\n")
+	b.WriteString("  rules: [{name: r, match: {any: [{resources: {kinds: [ConfigMap]}}]}, validate: {failureAction: Enforce, message: m, pattern: {metadata: {name: \"?*\"}}}}]\n")
 	return b.String()
 }
 
@@ -93,7 +96,7 @@ func TestLargePoliciesAreLeftOut(t *testing.T) {
 		}(),
 		"many namespaces": func() (out string) {
 			for i := range 160 {
-				out += lookup(fmt.Sprintf("bad-%d", i), "p", slices.Repeat([]string{fmt.Sprintf("'%d%s' != request.name", i, strings.Repeat("x", 1000))}, 40)...)
+				out += lookup(fmt.Sprintf("bad-%d", i), "p", slices.Repeat([]string{fmt.Sprintf("'%d%s' != request.name", i, strings.Repeat("x", 4000))}, 10)...)
 			}
 			return out
 		}(),
@@ -109,7 +112,9 @@ func TestLargePoliciesAreLeftOut(t *testing.T) {
 					t.Errorf("an object of %d bytes, %v", len(data), err)
 				}
 				for _, w := range o.Validating.Webhooks {
-					if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.Resources, "secrets") }) {
+					if slices.ContainsFunc(w.Rules, func(r admissionregistrationv1.RuleWithOperations) bool {
+						return slices.Contains(r.Resources, "secrets")
+					}) {
 						asked["cluster-wide"] = true
 					}
 					for _, e := range w.NamespaceSelector.MatchExpressions {
