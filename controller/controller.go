@@ -62,7 +62,7 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	if err != nil {
 		return err
 	}
-	run := r.lead
+	run := r.claim.leads(r.lead)
 	if options.LeaderElection {
 		lock, err := leaderelection.NewResourceLock(m.GetConfig(), m, leaderelection.Options{
 			LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: options.Namespace, RenewDeadline: leaseRenewal,

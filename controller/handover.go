@@ -196,6 +196,8 @@ type writer struct {
 	// direct reads without the cache.
 	direct client.Reader
 	tell   func(verb string) // of each write, for the metrics
+	// instance is what writes, for whoever looks at an object.
+	instance string
 }
 
 // apply gives an object the fields that o has, by server-side apply. An object that
@@ -227,9 +229,18 @@ func (w *writer) patch(ctx context.Context, o client.Object, options ...client.P
 		for _, key := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
 			delete(meta, key)
 		}
+		annotations, _ := meta["annotations"].(map[string]any)
+		meta["annotations"] = withInstance(annotations, w.instance)
 	}
 	w.tell("apply")
 	return w.client.Patch(ctx, o, client.RawPatch(types.ApplyPatchType, []byte(asJSON(fields))), options...)
+}
+
+// withInstance are annotations with the one that names the instance.
+func withInstance(annotations map[string]any, instance string) map[string]any {
+	out := map[string]any{instanceKey: instance}
+	maps.Copy(out, annotations)
+	return out
 }
 
 // replace makes an object exactly what o is, for what others have added to its spec,

@@ -43,6 +43,7 @@ type reconciler struct {
 	metrics    *metrics
 	now        func() time.Time
 	debouncer  *debouncer // asks for another pass
+	claim      claim      // on the cluster
 	begun      atomic.Bool
 	webhookErr atomic.Pointer[error] // why the webhook answers nobody
 

@@ -55,7 +55,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 		return nil, err
 	}
 	c := m.GetClient()
-	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote}
+	w := &writer{client: c, direct: m.GetAPIReader(), tell: counts.wrote, instance: options.Namespace}
 	edited := newEditMarker(c, counts.wrote)
 	statuses := &statusWriter{writer: w, direct: m.GetAPIReader(), events: eventsOf(m), now: metav1.Now, gone: options.Gone, edited: edited}
 	p := &reconciler{
@@ -67,6 +67,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 		debouncer: debouncer,
 		outages:   outages,
 	}
+	p.claim.leases, p.claim.instance, p.claim.now = kube.CoordinationV1().Leases(claimNamespace), options.Namespace, time.Now
 	if options.Reports != "" {
 		p.scanner, err = scan.New(config, scan.Options{
 			Report: report.ObjectOptions{Group: options.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
@@ -179,6 +180,9 @@ func (r *reconciler) answering(err error) {
 // that may not read what it needs answers nobody, so nobody should be sent to it; one that
 // has answered goes on with what it has.
 func (r *reconciler) ready(*http.Request) error {
+	if why := r.claim.standing.Load(); why != nil {
+		return *why
+	}
 	switch why := r.webhookErr.Load(); {
 	case r.begun.Load():
 		return nil
