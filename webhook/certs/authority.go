@@ -41,6 +41,8 @@ type Options struct {
 	// Known tells whether all API servers were told to trust an authority, which signs
 	// nothing before. nil takes it for granted.
 	Known func(ctx context.Context, authority *x509.Certificate) (bool, error)
+	// Stored yields after what is stored was changed, by whomever; nil where nobody tells.
+	Stored <-chan struct{}
 }
 
 // MinValidity is what makes sense: the parts are seconds then.
@@ -74,12 +76,15 @@ type Authority struct {
 
 	mu      sync.RWMutex
 	serving *tls.Certificate
+	trusted error // why API servers do not trust it
+	waits   bool  // another authority is to be shown once they know it
 	bundle  []byte
 	changed chan struct{}
 
 	renewing sync.Mutex
-	known    *x509.Certificate // the next authority, which API servers know
-	since    time.Time         // it was seen that they do
+	last     *record              // as it was taken last
+	shown    *x509.Certificate    // the authority of what is shown
+	since    map[string]time.Time // API servers were seen to know an authority, by its certificate
 }
 
 // NewAuthority makes an authority. It has no certificate before Renew.
@@ -88,7 +93,7 @@ func NewAuthority(o Options) *Authority {
 		o.Now = time.Now
 	}
 	o.Validity = cmp.Or(o.Validity, 365*24*time.Hour)
-	return &Authority{options: o, terms: termsOf(max(o.Validity, MinValidity)), changed: make(chan struct{}, 1)}
+	return &Authority{options: o, terms: termsOf(max(o.Validity, MinValidity)), changed: make(chan struct{}, 1), since: map[string]time.Time{}}
 }
 
 // attempts is how often Renew tries when others save at the same time.
@@ -103,9 +108,13 @@ func (a *Authority) Run(ctx context.Context, failed func(error)) {
 			failed(err)
 			wait = min(10*time.Second, wait)
 		}
+		if a.pending() { // which ends when the controller has written the bundle
+			wait = min(time.Second, wait)
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-a.options.Stored:
 		case <-time.After(wait):
 		}
 	}
@@ -125,6 +134,7 @@ func (a *Authority) Renew(ctx context.Context) error {
 			r = &record{} // what nobody can read is made anew
 		}
 		by := renewal{names: a.options.Names, terms: a.terms, now: a.options.Now()}
+		kept := r.keep(a.last, by.now)
 		var unknown error // what is not known to be known waits, and the rest goes on
 		if by.known, unknown = a.isKnown(ctx, r, by); unknown != nil {
 			unknown = fmt.Errorf("looking whether API servers know the webhook's next authority: %w", unknown)
@@ -133,9 +143,8 @@ func (a *Authority) Renew(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("making the webhook's certificates: %w", err)
 		}
-		if !changed {
-			a.take(r)
-			return unknown
+		if !changed && !kept {
+			return errors.Join(unknown, a.take(ctx, r))
 		}
 		if data, err = r.encode(); err != nil {
 			return err
@@ -143,8 +152,7 @@ func (a *Authority) Renew(ctx context.Context) error {
 		err = a.options.Store.Save(ctx, data, version)
 		switch {
 		case err == nil:
-			a.take(r)
-			return unknown
+			return errors.Join(unknown, a.take(ctx, r))
 		case !errors.Is(err, ErrConflict):
 			return fmt.Errorf("storing the webhook's certificates: %w", err)
 		}
@@ -155,22 +163,35 @@ func (a *Authority) Renew(ctx context.Context) error {
 // isKnown tells that API servers know the next authority, and have for a while: they
 // hear of a configuration after it was written.
 func (a *Authority) isKnown(ctx context.Context, r *record, by renewal) (bool, error) {
-	if a.options.Known == nil || !r.due(by) {
+	if !r.due(by) {
 		return true, nil
 	}
-	known, err := a.options.Known(ctx, r.next.cert)
-	switch {
-	case err != nil || !known:
-		a.known = nil
-		return false, err
-	case !r.next.is(a.known):
-		a.known, a.since = r.next.cert, by.now
-	}
-	return by.now.Sub(a.since) >= a.terms.interval/2, nil
+	_, lasting, err := a.knows(ctx, r.next, by.now)
+	return lasting, err
 }
 
-// take shows what a record has from now on.
-func (a *Authority) take(r *record) {
+// knows tells whether API servers know an authority, and whether they have for a while.
+func (a *Authority) knows(ctx context.Context, p *pair, now time.Time) (known, lasting bool, err error) {
+	if a.options.Known == nil {
+		return true, true, nil
+	}
+	key := string(p.cert.Raw)
+	if known, err = a.options.Known(ctx, p.cert); err != nil || !known {
+		delete(a.since, key)
+		return false, false, err
+	}
+	if _, ok := a.since[key]; !ok {
+		a.since[key] = now
+	}
+	return true, now.Sub(a.since[key]) >= a.terms.interval/2, nil
+}
+
+// take shows what a record has from now on. Of another authority it shows nothing before API
+// servers know that, where there is something else to show.
+func (a *Authority) take(ctx context.Context, r *record) error {
+	a.last = r
+	now := a.options.Now()
+	known, lasting, err := a.knows(ctx, r.signer, now)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	bundle := r.bundle()
@@ -181,7 +202,32 @@ func (a *Authority) take(r *record) {
 		}
 	}
 	a.bundle = bundle
+	if a.waits = a.shown != nil && !r.signer.is(a.shown) && !lasting && now.Before(a.serving.Leaf.NotAfter); a.waits {
+		return err
+	}
 	a.serving = &tls.Certificate{Certificate: [][]byte{r.serving.cert.Raw}, PrivateKey: r.serving.key, Leaf: r.serving.cert}
+	a.shown = r.signer.cert
+	if a.trusted = nil; !known && err == nil {
+		a.trusted = errUntrusted
+	}
+	return err
+}
+
+// errUntrusted is for whoever would send requests to a webhook that refuses them.
+var errUntrusted = errors.New("API servers are not told yet to trust the webhook's certificate")
+
+// pending tells that API servers are to be told of an authority.
+func (a *Authority) pending() bool {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.trusted != nil || a.waits
+}
+
+// Trusted tells why API servers do not trust what is shown; nil where they do.
+func (a *Authority) Trusted() error {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.trusted
 }
 
 // errNone is for handshakes before the first certificate.
@@ -308,3 +354,6 @@ func (f *Files) Changed() <-chan struct{} { return f.changed }
 
 // Ready is nil: there are no Files without a certificate.
 func (f *Files) Ready() error { return nil }
+
+// Trusted is nil: who writes the files has API servers trust them.
+func (f *Files) Trusted() error { return nil }

@@ -48,6 +48,7 @@ type record struct {
 	next    *pair // in the bundle, and signs when it has been there for long enough
 	serving *pair
 	old     []*x509.Certificate // signed something that is still valid
+	replace bool                // another authority is wanted at once; it is not stored
 }
 
 // bundle are the authorities that API servers should trust.
@@ -60,6 +61,27 @@ func (r *record) bundle() []byte {
 	}
 	text, _ := certutil.EncodeCertificates(list...) // into memory
 	return text
+}
+
+// keep takes over what a replica has had before, and tells whether it did. Where nothing is
+// stored any more, the authority goes on until API servers know another one, which comes at
+// once: whoever deletes what is stored wants another. Where somebody has stored another
+// authority, API servers trust the one before for as long as something that it has signed is
+// shown.
+func (r *record) keep(before *record, now time.Time) bool {
+	switch {
+	case before == nil:
+		return false
+	case r.signer == nil:
+		*r = record{signer: before.signer, next: before.next, serving: before.serving, old: slices.Clone(before.old), replace: true}
+		return true
+	}
+	c := before.signer.cert
+	if r.signer.is(c) || r.next.is(c) || slices.ContainsFunc(r.old, c.Equal) || before.signer.endsWithin(0, now) {
+		return false
+	}
+	r.old = append(r.old, c)
+	return true
 }
 
 // A renewal is what a record is brought up to date with.
@@ -87,7 +109,7 @@ func (r *record) renew(by renewal) (changed bool, err error) {
 
 // announce puts the next authority into the bundle, in time.
 func (r *record) announce(by renewal) (bool, error) {
-	if r.next != nil || r.signer == nil || !r.signer.endsWithin(by.terms.authorityRenew, by.now) || r.signer.endsWithin(0, by.now) {
+	if r.next != nil || r.signer == nil || !r.replace && !r.signer.endsWithin(by.terms.authorityRenew, by.now) || r.signer.endsWithin(0, by.now) {
 		return false, nil
 	}
 	var err error
