@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -75,6 +76,7 @@ func Run(ctx context.Context, config *rest.Config, options Options, logger logr.
 	err = errors.Join(
 		m.Add(manager.RunnableFunc(r.listen)), m.Add(manager.RunnableFunc(run)),
 		m.AddHealthzCheck("ping", healthz.Ping), m.AddReadyzCheck("caches", r.ready),
+		m.AddReadyzCheck("webhook", func(*http.Request) error { return options.Ready() }),
 	)
 	if err != nil {
 		return err
@@ -217,6 +219,10 @@ type Options struct {
 	// the context ends, and again when it is elected again. An error ends the controller.
 	Leading []func(context.Context) error
 
+	// Ready tells why nobody should be sent to this process yet, whatever the controller knows of
+	// it; nil asks nobody.
+	Ready func() error
+
 	// Version is that of the program, for the metrics.
 	Version string
 	// Step is told of each step of a pass before it begins; nil tells nobody.
@@ -245,6 +251,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Gone == nil {
 		o.Gone = func(string) bool { return false }
+	}
+	if o.Ready == nil {
+		o.Ready = func() error { return nil }
 	}
 	if o.Fallback == nil {
 		o.Fallback = NoFallback{}

@@ -104,6 +104,9 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if o.certs, err = o.certificates(ctx, config); err != nil {
 		return err
 	}
+	if err := expiryMetric(o.certs); err != nil {
+		return err
+	}
 	self, err := ownName(ctx, config)
 	if err != nil {
 		return err
@@ -149,7 +152,7 @@ func (o *fallback) certificates(ctx context.Context, config *rest.Config) (endpo
 		return nil, err
 	}
 	authority := certs.NewAuthority(certs.Options{
-		Store: &secretStore{client.CoreV1().Secrets(o.namespace)}, Names: o.options.Names(o.namespace), Validity: o.options.Validity,
+		Stored: watchSecret(ctx, client.CoreV1().RESTClient(), o.namespace), Store: &secretStore{client.CoreV1().Secrets(o.namespace)}, Names: o.options.Names(o.namespace), Validity: o.options.Validity,
 		Known: func(ctx context.Context, authority *x509.Certificate) (bool, error) {
 			return areTold(ctx, client.AdmissionregistrationV1(), authority)
 		},

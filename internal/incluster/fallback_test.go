@@ -27,6 +27,7 @@ func (someCertificate) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, erro
 func (someCertificate) Bundle() []byte                                             { return nil }
 func (someCertificate) Changed() <-chan struct{}                                   { return nil }
 func (someCertificate) Ready() error                                               { return nil }
+func (someCertificate) Trusted() error                                             { return nil }
 
 // servedOf is a webhook that has no cluster.
 func servedOf(t *testing.T) *fallback {

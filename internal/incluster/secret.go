@@ -3,21 +3,28 @@ package incluster
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"maps"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	typedadmissionv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/webhook/certs"
+	"github.com/kvap/kvap/webhook/endpoint"
 	"github.com/kvap/kvap/webhook/registration"
 )
 
@@ -62,6 +69,42 @@ func (s *secretStore) Save(ctx context.Context, data map[string][]byte, version 
 		return certs.ErrConflict
 	}
 	return err
+}
+
+// watchSecret yields after the Secret was changed, or is gone.
+func watchSecret(ctx context.Context, client toolscache.Getter, namespace string) <-chan struct{} {
+	changed := make(chan struct{}, 1)
+	tell := func(any) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	_, informer := toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: toolscache.NewListWatchFromClient(client, "secrets", namespace, fields.OneTermEqualSelector("metadata.name", webhookSecret)),
+		ObjectType:    &corev1.Secret{},
+		Handler:       toolscache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, now any) { tell(now) }, DeleteFunc: tell},
+	})
+	go informer.RunWithContext(ctx)
+	return changed
+}
+
+// expiryMetric tells when the certificate ends that the webhook shows.
+func expiryMetric(source endpoint.CertificateSource) error {
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kvap_webhook_certificate_expires_timestamp_seconds", Help: "When the certificate ends that the webhook shows; 0 where it shows none.",
+	}, func() float64 {
+		shown, err := source.Certificate(&tls.ClientHelloInfo{})
+		if err != nil || shown.Leaf == nil {
+			return 0
+		}
+		return float64(shown.Leaf.NotAfter.Unix())
+	})
+	var before prometheus.AlreadyRegisteredError
+	if err := metrics.Registry.Register(gauge); !errors.As(err, &before) {
+		return err
+	}
+	return nil
 }
 
 // areTold tells whether API servers are told to trust an authority, by each configuration of

@@ -119,6 +119,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	c.WebhookOwner, c.World, c.Fallback = o.Webhook.Owner, served.world, served
 	c.Leading = append(o.cleaning(ctx, config, served.world, log), served.work.run, served.health.run, served.replicas.run)
 	c.Gone = served.replicas.gone
+	c.Ready = served.certs.Trusted
 	ended := make(chan error, 1)
 	go func() {
 		defer cancel()

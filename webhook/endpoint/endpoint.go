@@ -25,7 +25,11 @@ type CertificateSource interface {
 	Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Bundle() []byte
 	Changed() <-chan struct{}
+	// Ready tells why nothing can be shown.
 	Ready() error
+	// Trusted tells why API servers refuse what is shown, as before they were told of its
+	// authority.
+	Trusted() error
 }
 
 // Enabled tells that it listens at all.
