@@ -133,6 +133,9 @@ const maxConditions = 60
 // not. It refuses a configuration as a whole, so that one policy, even of a namespace,
 // would keep those of all others from being written.
 func unacceptable(conditions []policy.CEL) string {
+	if len(conditions) == 0 {
+		return ""
+	}
 	if len(conditions) > maxConditions {
 		return fmt.Sprintf("it has %d match conditions; %d are allowed", len(conditions), maxConditions)
 	}
