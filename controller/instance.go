@@ -88,7 +88,7 @@ func (c *claim) leads(lead func(context.Context) error) func(context.Context) er
 func (c *claim) await(ctx context.Context) (claimed bool) {
 	said := ""
 	for {
-		err := c.take(ctx)
+		err, wait := c.take(ctx), leaseRetry
 		switch {
 		case err == nil:
 			c.standing.Store(nil)
@@ -98,6 +98,7 @@ func (c *claim) await(ctx context.Context) (claimed bool) {
 			return false
 		case errors.Is(err, errOtherInstance):
 			c.standing.Store(&err)
+			wait = claimRetry
 		}
 		if text := err.Error(); text != said && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "this instance stands by and writes nothing")
@@ -106,7 +107,7 @@ func (c *claim) await(ctx context.Context) (claimed bool) {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(claimRetry):
+		case <-time.After(wait):
 		}
 	}
 }
