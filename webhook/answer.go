@@ -21,8 +21,8 @@ import (
 // failure policy decides.
 type handler func(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
 
-// admission is the way of a request: find its policies, wait for memory, read, wait
-// for a turn, judge, answer.
+// admission is the way of a request: find its policies, read as memory allows, wait for a
+// turn, judge, answer.
 func (s *Server) admission(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		current := s.current.Load()
@@ -41,7 +41,7 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(r))
 		defer cancel()
-		in, done, err := s.read(ctx, w, r)
+		in, done, err := s.read(ctx, w, r, s.options.MaxBytes)
 		if err != nil {
 			http.Error(w, err.Error(), statusOf(err))
 			return
@@ -57,28 +57,19 @@ func (s *Server) admission(handle handler) http.HandlerFunc {
 	}
 }
 
-// read reads a review when there is memory for it, until done.
-func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request) (in *review, done func(), err error) {
-	size := r.ContentLength
-	if size > s.options.MaxBytes {
-		return nil, nil, fmt.Errorf("%w of %d bytes", errTooLarge, s.options.MaxBytes)
+// read reads a review of at most limit bytes, which is in memory until done.
+func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64) (in *review, done func(), err error) {
+	if r.ContentLength > limit {
+		return nil, nil, fmt.Errorf("%w of %d bytes", errTooLarge, limit)
 	}
-	if size < 0 {
-		size = s.options.MaxBytes
-	}
-	size = min(size, s.options.MaxMemory)
-	if s.memory.Acquire(ctx, size) != nil {
-		return nil, nil, errBusy
-	}
-	done = func() { s.memory.Release(size) }
-	if end, ok := ctx.Deadline(); ok {
-		_ = http.NewResponseController(w).SetReadDeadline(end) // who sends slowly holds the memory no longer
-	}
-	if in, err = decode(r.Body, s.options.MaxBytes); err != nil {
-		done()
+	b, err := s.memory.read(ctx, w, r, limit)
+	if err != nil {
 		return nil, nil, err
 	}
-	return in, done, nil
+	if in, done, err = s.memory.decode(ctx, b); err == nil {
+		brought(r.Context())
+	}
+	return in, done, err
 }
 
 // local are the policies of the cluster and, for a request in a namespace, of that namespace.
@@ -112,6 +103,8 @@ func statusOf(err error) int {
 		return http.StatusRequestEntityTooLarge
 	case errors.Is(err, errBusy):
 		return http.StatusServiceUnavailable
+	case errors.Is(err, errSlow):
+		return http.StatusRequestTimeout
 	}
 	return http.StatusBadRequest
 }
@@ -175,11 +168,12 @@ func (s *Server) probe(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, message, status)
 		return
 	}
-	in, err := decode(r.Body, maxProbe)
+	in, done, err := s.read(r.Context(), w, r, maxProbe)
 	if err != nil {
 		http.Error(w, err.Error(), statusOf(err))
 		return
 	}
+	defer done()
 	name, _ := in.request["name"].(string)
 	write(w, in.uid, &admissionv1.AdmissionResponse{Allowed: true, Warnings: []string{name + " is reached"}})
 }

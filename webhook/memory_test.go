@@ -1,45 +1,49 @@
 package webhook
 
 import (
-	"io"
+	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 )
 
-// A review is not read before there is memory for it: who announces much and sends
-// nothing is told to come again, and the next is judged once the memory is free.
-func TestMemoryBeforeReading(t *testing.T) {
-	const size = 16 << 10
-	c := start(t, Options{MaxBytes: size, MaxMemory: size})
-	c.Set(set(policies(t, enforced(ownerRequired))))
-	body, hold := io.Pipe()
-	slow := make(chan struct{})
-	go func() {
-		defer close(slow)
-		request, _ := http.NewRequest(http.MethodPost, c.url+"/validate/fail?timeout=10s", body)
-		request.Header.Set("Content-Type", "application/json")
-		request.ContentLength = size
-		if r, err := c.http.Do(request); err == nil {
-			r.Body.Close()
+// Where a pool is empty one goes beyond it to its end, and then others do.
+func TestPool(t *testing.T) {
+	p := &pool{left: 10}
+	var a, b share
+	a.of, b.of = p, p
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, s := range []*share{&a, &b} {
+		if err := s.take(ended, 5); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	for c.memory.TryAcquire(1) { // nobody has it yet
-		c.memory.Release(1)
-		time.Sleep(time.Millisecond)
 	}
-	if status, text := c.post(t, "/validate/fail?timeout=100ms", creation(t, plain)); status != http.StatusServiceUnavailable {
-		t.Errorf("while there is no memory: %d %s", status, text)
+	if err := a.take(ended, 5); err != nil {
+		t.Errorf("the first beyond: %v", err)
 	}
-	hold.CloseWithError(io.ErrUnexpectedEOF)
-	<-slow
-	for !c.memory.TryAcquire(1) {
-		time.Sleep(time.Millisecond)
+	if err := b.take(ended, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("a second beyond: %v", err)
 	}
-	c.memory.Release(1)
-	if status, text := c.post(t, "/validate/fail", creation(t, plain)); status != http.StatusOK || !strings.Contains(text, `"allowed":false`) {
-		t.Errorf("afterwards: %d %s", status, text)
+	if err := a.take(ended, 100); err != nil {
+		t.Errorf("the first, once more: %v", err)
+	}
+	waited := make(chan error)
+	go func() { waited <- b.take(t.Context(), 7) }()
+	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
+		p.mu.Lock()
+		waiting = len(p.waiting)
+		p.mu.Unlock()
+	}
+	a.free()
+	if err := <-waited; err != nil {
+		t.Errorf("after the first: %v", err)
+	}
+	b.free()
+	if p.left != 10 || p.beyond != nil || len(p.waiting) != 0 {
+		t.Errorf("%d of 10 are left, beyond is %v, waiting %d", p.left, p.beyond, len(p.waiting))
 	}
 }
 
@@ -47,7 +51,23 @@ func TestMemoryBeforeReading(t *testing.T) {
 func TestLargerThanMemory(t *testing.T) {
 	c := start(t, Options{MaxMemory: 16})
 	c.Set(set(policies(t, enforced(ownerRequired))))
-	if status, text := c.post(t, "/validate/fail", creation(t, plain)); status != http.StatusOK || !strings.Contains(text, `"allowed":false`) {
-		t.Errorf("%d %s", status, text)
+	for range 2 {
+		if status, text := c.post(t, "/validate/fail", large(t, 200<<10)); status != http.StatusOK || !strings.Contains(text, `"allowed":false`) {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+}
+
+// What is read and judged gives its memory back, whatever comes of it.
+func TestMemoryIsGivenBack(t *testing.T) {
+	c := start(t, Options{MaxBytes: 1 << 20})
+	c.Set(set(policies(t, enforced(ownerRequired))))
+	body := large(t, 500<<10)
+	for _, text := range []string{body, body[:300<<10], strings.Repeat("x", 2<<20), creation(t, plain), ""} {
+		c.post(t, "/validate/fail", text)
+	}
+	m := c.memory
+	if m.small.left != smallMemory || m.large.left != m.most || len(m.reading) != 0 || !m.judgedSmall.TryAcquire(maxJudged*smallBody) || !m.judgedLarge.TryAcquire(m.most) {
+		t.Errorf("left are %d of the small and %d of the large, %d are read", m.small.left, m.large.left, len(m.reading))
 	}
 }

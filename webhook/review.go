@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
@@ -32,15 +31,8 @@ type review struct {
 // errTooLarge is a review beyond the limit.
 var errTooLarge = errors.New("the review is larger than the limit")
 
-// decode reads an AdmissionReview of at most limit bytes.
-func decode(r io.Reader, limit int64) (*review, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the review: %w", err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%w of %d bytes", errTooLarge, limit)
-	}
+// decode makes a review of its JSON.
+func decode(data []byte) (*review, error) {
 	var envelope map[string]any
 	if err := kjson.Unmarshal(data, &envelope); err != nil {
 		return nil, fmt.Errorf("the review is no JSON object: %w", err)

@@ -15,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/kvap/kvap/internal/turns"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/webhook/registration"
@@ -54,7 +52,7 @@ type Options struct {
 	Record func(Record)
 
 	MaxBytes  int64 // of a review; 8 MiB: two objects, and what is around them
-	MaxMemory int64 // of all reviews that are read or judged; 16 MiB
+	MaxMemory int64 // of all large reviews that are read, and of all that are judged; 16 MiB
 	// Drain is how long the server goes on after it says that it is not ready, so
 	// that no new connections come; 5 s.
 	Drain time.Duration
@@ -87,10 +85,9 @@ type Server struct {
 	options Options
 	// turns are held while judging, by what a request is about and where it comes in: a policy
 	// that waits for something slow keeps only the requests waiting that it is about.
-	turns *turns.Turns
-	// memory bounds the bytes of reviews that are in memory at once. Read, they take several
-	// times as many.
-	memory *semaphore.Weighted
+	turns       *turns.Turns
+	memory      *memory
+	connections *connections
 
 	setting  sync.Mutex // of Set
 	current  atomic.Pointer[snapshot]
@@ -100,7 +97,7 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: turns.New(maxJudged, maxJudged/2), memory: semaphore.NewWeighted(o.MaxMemory)}
+	return &Server{options: o, turns: turns.New(maxJudged, maxJudged/2), memory: newMemory(o.MaxMemory), connections: &connections{open: map[net.Conn]*connection{}}}
 }
 
 const (
@@ -141,9 +138,12 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// Times that bound a connection. Reading and writing may take as long as the API
-// server waits at most.
+// What bounds a connection. Reading and writing may take as long as the API server waits at
+// most.
 const (
+	// maxStreams is how many requests a connection of HTTP/2 has at once. The bytes of all that
+	// wait to be read fit its window: none keeps the bytes of another one from coming.
+	maxStreams    = 60
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -164,7 +164,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: 2 * bodyTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0), // of connections that failed
-		TLSConfig: s.tlsConfig(),
+		TLSConfig: s.tlsConfig(), ConnState: s.connections.follow, ConnContext: s.connections.add,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: smallBody, MaxReceiveBufferPerConnection: maxStreams * smallBody},
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ServeTLS(l, "", "") }()
