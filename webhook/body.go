@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -23,8 +23,11 @@ const (
 	// smallMemory holds the beginnings of all bodies that are read, and of as many that wait to
 	// be judged.
 	smallMemory = 2 * maxReading * smallBody
-	// bodyTime is how long a body may take to come, and as much again for each two mebibytes.
-	bodyTime = 2 * time.Second
+	// bodyTime is how long a body may take to come. It has a second more for each mebibyte of
+	// its own, and for each eight that are read meanwhile, which come the same way.
+	bodyTime  = 2 * time.Second
+	bodyRate  = 1 << 20
+	otherRate = 8 << 20
 )
 
 // errSlow is a body that does not come.
@@ -37,6 +40,7 @@ type memory struct {
 	judgedSmall, judgedLarge *semaphore.Weighted // of reviews that are read; they take several times as many
 	most                     int64               // of judgedLarge
 
+	bytes   atomic.Int64 // that were ever read
 	mu      sync.Mutex
 	reading map[*body]bool
 }
@@ -53,46 +57,58 @@ func newMemory(size int64) *memory {
 type body struct {
 	memory       *memory
 	chunks       [][]byte
-	size         int64
 	small, large share
-	deadlines    interface{ SetReadDeadline(time.Time) error }
-	due          time.Time
+	interrupt    func() // ends a read
 
-	mu      sync.Mutex
-	heard   time.Time // when bytes came, or memory for more
-	waits   bool      // for memory
-	stopped bool      // to make room for another one
+	mu     sync.Mutex
+	size   int64
+	timer  *time.Timer
+	due    time.Time // if nothing came, neither of it nor of others
+	before int64     // what had been read of others
+	heard  time.Time // when bytes came last
+	waits  bool      // for memory
+	ended  error     // why it is read no longer
 }
+
+// errRead is a body that is there as a whole.
+var errRead = errors.New("the review is read")
 
 // read reads a body of at most limit bytes, until free is called. It waits for memory where
 // there is none; on a connection of HTTP/2 the bodies of others go on meanwhile.
 func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64) (*body, error) {
-	now := time.Now()
-	b := &body{memory: m, small: share{of: m.small}, large: share{of: m.large}, deadlines: http.NewResponseController(w), due: now.Add(bodyTime), heard: now}
+	now, control := time.Now(), http.NewResponseController(w)
+	b := &body{
+		memory: m, small: share{of: m.small}, large: share{of: m.large}, due: now.Add(bodyTime), heard: now, before: m.bytes.Load(),
+		interrupt: func() { _ = control.SetReadDeadline(time.Now().Add(-time.Second)) }, // who cannot be interrupted ends with its connection
+	}
 	if !m.join(b) {
 		return nil, errBusy
 	}
-	defer m.leave(b)
+	b.mu.Lock()
+	b.timer = time.AfterFunc(bodyTime, b.check)
+	b.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() { b.end(errBusy) })
 	err := b.fill(ctx, r.Body, limit)
+	stop()
+	b.timer.Stop()
+	m.leave(b)
+	if cause := b.end(errRead); !errors.Is(cause, errRead) {
+		err = cause
+	}
 	if err != nil {
 		b.free()
 		return nil, err
 	}
-	return b, b.deadlines.SetReadDeadline(time.Time{}) // judging takes its own time
+	return b, nil
 }
 
-// fill reads to the end. The first chunk is small, and has no memory before it is full: whoever
-// sends nothing has none.
+// fill reads to the end. A chunk counts when it is full: whoever sends nothing has no memory.
 func (b *body) fill(ctx context.Context, from io.Reader, limit int64) error {
 	for next := 4 << 10; ; next = min(2*len(b.chunks[len(b.chunks)-1]), smallBody) {
 		chunk := make([]byte, next)
-		if err := b.await(ctx); err != nil {
-			return err
-		}
 		n, err := io.ReadFull(from, chunk)
 		b.chunks = append(b.chunks, chunk[:n])
-		b.size += int64(n)
-		if b.size > limit {
+		if b.add(int64(n)); b.size > limit {
 			return fmt.Errorf("%w of %d bytes", errTooLarge, limit)
 		}
 		if err := b.take(ctx, int64(n)); err != nil {
@@ -102,29 +118,18 @@ func (b *body) fill(ctx context.Context, from io.Reader, limit int64) error {
 		case err == nil:
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
-		case b.isStopped():
-			return errBusy
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return errSlow
 		default:
 			return fmt.Errorf("reading the review: %w", err)
 		}
 	}
 }
 
-// await lets bytes come until they are due.
-func (b *body) await(ctx context.Context) error {
+func (b *body) add(n int64) {
+	b.memory.bytes.Add(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.stopped {
-		return errBusy
-	}
-	due := b.due.Add(time.Duration(b.size) * bodyTime / (2 << 20))
-	if end, ok := ctx.Deadline(); ok && end.Before(due) {
-		due = end
-	}
+	b.size += n
 	b.heard = time.Now()
-	return b.deadlines.SetReadDeadline(due)
 }
 
 // take counts bytes that have come, which waits where there is no memory.
@@ -134,41 +139,60 @@ func (b *body) take(ctx context.Context, n int64) error {
 		from = &b.large
 	}
 	began := time.Now()
-	b.setWaits(true)
+	b.wait(true, 0)
 	err := from.take(ctx, n)
-	b.setWaits(false)
-	b.due = b.due.Add(time.Since(began)) // which is not its fault
+	b.wait(false, time.Since(began))
 	if err != nil {
 		return errBusy
 	}
 	return nil
 }
 
-func (b *body) setWaits(waits bool) {
+// wait notes that the body waits for memory or does so no longer, which is not its fault.
+func (b *body) wait(waits bool, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waits = waits
+	b.due = b.due.Add(took)
 }
 
-func (b *body) isStopped() bool {
+// check ends the reading where the body is not there in time.
+func (b *body) check() {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.stopped
+	due, waits, timer := b.due.Add(per(b.size, bodyRate)+per(b.memory.bytes.Load()-b.before, otherRate)), b.waits, b.timer
+	b.mu.Unlock()
+	switch left := time.Until(due); {
+	case left > 0:
+		timer.Reset(left)
+	case waits:
+		timer.Reset(bodyTime)
+	default:
+		b.end(errSlow)
+	}
 }
 
-// stop ends the reading.
-func (b *body) stop() {
+// per is the time for bytes at so many in a second.
+func per(bytes, rate int64) time.Duration {
+	return time.Duration(bytes) * time.Second / time.Duration(rate)
+}
+
+// end ends the reading, and tells why it ended first.
+func (b *body) end(why error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stopped = true
-	_ = b.deadlines.SetReadDeadline(time.Now().Add(-time.Second)) // or its end is near anyway
+	if b.ended == nil {
+		if b.ended = why; !errors.Is(why, errRead) {
+			b.interrupt()
+		}
+	}
+	return b.ended
 }
 
 // idle is since when no bytes come; ok is false for one that waits for memory.
 func (b *body) idle() (since time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.heard, !b.waits && !b.stopped
+	return b.heard, !b.waits && b.ended == nil
 }
 
 // free gives back what the body has taken, and forgets it.
@@ -194,7 +218,7 @@ func (m *memory) join(b *body) bool {
 		if last == nil {
 			return false
 		}
-		last.stop()
+		last.end(errBusy)
 		delete(m.reading, last)
 	}
 	m.reading[b] = true
