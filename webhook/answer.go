@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 // A handler answers a review by the policies of a route. An error is not a denial: the
@@ -23,38 +24,47 @@ type handler func(ctx context.Context, policies []*servedPolicy, r *review, req 
 
 // admission is the way of a request: find its policies, read as memory allows, wait for a
 // turn, judge, answer.
-func (s *Server) admission(handle handler) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerFunc {
+	return s.recovers(func(w http.ResponseWriter, r *http.Request) {
+		began, answer := time.Now(), "refused"
+		s.metrics.inFlight.Inc()
+		defer func() {
+			s.metrics.inFlight.Dec()
+			s.metrics.requests.WithLabelValues(string(verb), answer).Inc()
+			s.metrics.duration.WithLabelValues(string(verb)).Observe(time.Since(began).Seconds())
+		}()
 		current := s.current.Load()
 		if current == nil {
-			http.Error(w, errNotReady.Error(), http.StatusServiceUnavailable)
+			s.refuse(w, r, http.StatusServiceUnavailable, errNotReady.Error())
 			return
 		}
 		if status, message := s.acceptable(r); status != 0 {
-			http.Error(w, message, status)
+			s.refuse(w, r, status, message)
 			return
 		}
 		policies, known := current.at(r.URL.Path, s.options.Now())
 		if !known && !slices.Contains(shared(), r.URL.Path) {
-			http.Error(w, "no policy has this path yet", http.StatusNotFound)
+			s.refuse(w, r, http.StatusNotFound, "no policy has this path yet")
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(r))
 		defer cancel()
 		in, done, err := s.read(ctx, w, r, s.options.MaxBytes)
 		if err != nil {
-			http.Error(w, err.Error(), statusOf(err))
+			s.refuse(w, r, statusOf(err), err.Error())
 			return
 		}
 		defer done()
+		answer = "failed"
 		response, err := s.inTurn(ctx, handle, local(policies, in.namespace), in, r.URL.Path+" "+in.kind())
 		if err != nil {
 			s.options.Record(Record{Request: in.describe(), Err: err})
-			http.Error(w, err.Error(), http.StatusInternalServerError)
+			s.refuse(w, r, http.StatusInternalServerError, err.Error(), "resource", in.resource(), "operation", in.operation)
 			return
 		}
+		answer = answerOf(response)
 		write(w, in.uid, response)
-	}
+	})
 }
 
 // read reads a review of at most limit bytes, which is in memory until done.
@@ -124,7 +134,9 @@ func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedP
 	if len(policies) == 0 || excluded { // whom no rule is about
 		return &admissionv1.AdmissionResponse{Allowed: true}, nil
 	}
+	began := time.Now()
 	done, err := s.turns.Take(ctx, crowd)
+	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())
 	if err != nil {
 		return nil, errBusy
 	}
@@ -161,16 +173,16 @@ const maxProbe = 64 << 10
 // probe answers the API server that wants to know whether it reaches the webhook.
 func (s *Server) probe(w http.ResponseWriter, r *http.Request) {
 	if err := s.Ready(); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		s.refuse(w, r, http.StatusServiceUnavailable, err.Error())
 		return
 	}
 	if status, message := s.acceptable(r); status != 0 {
-		http.Error(w, message, status)
+		s.refuse(w, r, status, message)
 		return
 	}
 	in, done, err := s.read(r.Context(), w, r, maxProbe)
 	if err != nil {
-		http.Error(w, err.Error(), statusOf(err))
+		s.refuse(w, r, statusOf(err), err.Error())
 		return
 	}
 	defer done()

@@ -36,6 +36,7 @@ var errSlow = errors.New("the review does not come, or too slowly")
 // A memory bounds the bytes of reviews that are in it at once: those that are read, whose bytes
 // are counted as they come, and those that are judged. Small reviews have their own.
 type memory struct {
+	metrics                  *metrics
 	small, large             *pool               // of bodies
 	judgedSmall, judgedLarge *semaphore.Weighted // of reviews that are read; they take several times as many
 	most                     int64               // of judgedLarge
@@ -45,9 +46,10 @@ type memory struct {
 	reading map[*body]bool
 }
 
-func newMemory(size int64) *memory {
+func newMemory(size int64, metrics *metrics) *memory {
 	return &memory{
-		small: &pool{left: smallMemory}, large: &pool{left: size},
+		metrics: metrics,
+		small:   &pool{left: smallMemory}, large: &pool{left: size},
 		judgedSmall: semaphore.NewWeighted(maxJudged * smallBody), judgedLarge: semaphore.NewWeighted(size), most: size,
 		reading: map[*body]bool{},
 	}
@@ -67,7 +69,8 @@ type body struct {
 	before int64     // what had been read of others
 	heard  time.Time // when bytes came last
 	waits  bool      // for memory
-	ended  error     // why it is read no longer
+	waited time.Duration
+	ended  error // why it is read no longer
 }
 
 // errRead is a body that is there as a whole.
@@ -92,6 +95,7 @@ func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	stop()
 	b.timer.Stop()
 	m.leave(b)
+	m.metrics.waits.WithLabelValues(waitMemory).Observe(b.waited.Seconds())
 	if cause := b.end(errRead); !errors.Is(cause, errRead) {
 		err = cause
 	}
@@ -153,13 +157,13 @@ func (b *body) wait(waits bool, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waits = waits
-	b.due = b.due.Add(took)
+	b.waited += took
 }
 
 // check ends the reading where the body is not there in time.
 func (b *body) check() {
 	b.mu.Lock()
-	due, waits, timer := b.due.Add(per(b.size, bodyRate)+per(b.memory.bytes.Load()-b.before, otherRate)), b.waits, b.timer
+	due, waits, timer := b.due.Add(b.waited+per(b.size, bodyRate)+per(b.memory.bytes.Load()-b.before, otherRate)), b.waits, b.timer
 	b.mu.Unlock()
 	switch left := time.Until(due); {
 	case left > 0:
@@ -238,7 +242,10 @@ func (m *memory) decode(ctx context.Context, b *body) (in *review, done func(), 
 	if size > smallBody {
 		of, size = m.judgedLarge, min(size, m.most)
 	}
-	if of.Acquire(ctx, size) != nil {
+	began := time.Now()
+	err = of.Acquire(ctx, size)
+	m.metrics.waits.WithLabelValues(waitJudge).Observe(time.Since(began).Seconds())
+	if err != nil {
 		return nil, nil, errBusy
 	}
 	done = func() { of.Release(size) }

@@ -17,6 +17,8 @@ const maxConnections = 1024
 // them loses one: one that never brought a review, else one that is idle, and the oldest of such.
 // So whoever opens many does not keep an API server out.
 type connections struct {
+	metrics *metrics
+
 	mu   sync.Mutex
 	open map[net.Conn]*connection
 }
@@ -47,6 +49,7 @@ func (c *connections) add(ctx context.Context, conn net.Conn) context.Context {
 	}
 	one := &connection{host: host, since: time.Now()}
 	c.open[conn] = one
+	c.metrics.connections.Inc()
 	return context.WithValue(ctx, connectionKey{}, one)
 }
 
@@ -60,6 +63,7 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 			one.busy, one.since = state == http.StateActive, time.Now()
 		}
 	case http.StateClosed, http.StateHijacked:
+		c.metrics.connections.Dec()
 		delete(c.open, conn)
 	}
 }
@@ -77,7 +81,8 @@ func (c *connections) closeOne() {
 			last = conn
 		}
 	}
-	delete(c.open, last)
+	delete(c.open, last) // its state is told once more, when it is closed
+	c.metrics.closed.Inc()
 	if over, ok := last.(interface{ NetConn() net.Conn }); ok { // of TLS, which would say good-bye first
 		last = over.NetConn()
 	}

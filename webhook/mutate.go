@@ -37,6 +37,9 @@ func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review
 	}
 	for _, p := range policies {
 		mutation := p.engine.Mutate(ctx, req)
+		for _, rule := range mutation.Rules {
+			s.count(p, rule.Status)
+		}
 		found = append(found, errorsOf(p, mutation)...)
 		if p.Shadow {
 			s.rehearseMutation(ctx, p, r, req, mutation)

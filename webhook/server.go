@@ -6,14 +6,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kvap/kvap/internal/turns"
 	"github.com/kvap/kvap/interp"
@@ -50,6 +51,11 @@ type Options struct {
 	// Record hears of violations and errors, of all that policies in shadow say, and of
 	// what was not judged.
 	Record func(Record)
+
+	// Metrics is where the server's metrics are registered; nil registers none.
+	Metrics prometheus.Registerer
+	// Log has lines of what is refused and of what fails; the zero value writes none.
+	Log logr.Logger
 
 	MaxBytes  int64 // of a review; 8 MiB: two objects, and what is around them
 	MaxMemory int64 // of all large reviews that are read, and of all that are judged; 16 MiB
@@ -88,6 +94,8 @@ type Server struct {
 	turns       *turns.Turns
 	memory      *memory
 	connections *connections
+	metrics     *metrics
+	journal     *journal
 
 	setting  sync.Mutex // of Set
 	current  atomic.Pointer[snapshot]
@@ -97,7 +105,11 @@ type Server struct {
 // New makes a server that has no policies yet and so is not ready.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	return &Server{options: o, turns: turns.New(maxJudged, maxJudged/2), memory: newMemory(o.MaxMemory), connections: &connections{open: map[net.Conn]*connection{}}}
+	m := newMetrics(o.Metrics)
+	return &Server{
+		options: o, turns: turns.New(maxJudged, maxJudged/2), memory: newMemory(o.MaxMemory, m),
+		connections: &connections{metrics: m, open: map[net.Conn]*connection{}}, metrics: m, journal: &journal{log: o.Log, kept: map[string]*keptLines{}},
+	}
 }
 
 const (
@@ -126,9 +138,9 @@ func (s *Server) Ready() error {
 // /readyz.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/validate/", s.admission(s.validate))
-	mux.HandleFunc("/mutate/", s.admission(s.mutate))
-	mux.HandleFunc(registration.ProbePath, s.probe)
+	mux.HandleFunc("/validate/", s.admission(registration.Validate, s.validate))
+	mux.HandleFunc("/mutate/", s.admission(registration.Mutate, s.mutate))
+	mux.HandleFunc(registration.ProbePath, s.recovers(s.probe))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {
@@ -163,7 +175,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout, WriteTimeout: 2 * bodyTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0), // of connections that failed
+		MaxHeaderBytes: maxHeader, ErrorLog: s.errorLog(),
 		TLSConfig: s.tlsConfig(), ConnState: s.connections.follow, ConnContext: s.connections.add,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: smallBody, MaxReceiveBufferPerConnection: maxStreams * smallBody},
 	}

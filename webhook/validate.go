@@ -90,6 +90,7 @@ func (s *Server) judge(ctx context.Context, policies []*servedPolicy, req *inter
 func (s *Server) findings(ctx context.Context, p *servedPolicy, r *review, results []interp.RuleResult) ([]ruleFailure, error) {
 	var out []ruleFailure
 	for _, result := range results {
+		s.count(p, result.Status)
 		if result.Status != interp.Fail && result.Status != interp.Error {
 			s.judged(p, r, result.Rule, result.Status)
 			continue

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/api/v1alpha1"
@@ -123,7 +124,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	o.server = webhook.New(webhook.Options{
 		ClientCAs: callers, ClientNames: o.options.ClientNames,
 		World: o.world, DryRun: world.DryRun, Start: o.start, User: self,
-		ExcludeGroups: o.options.ExcludeGroups, Certificate: o.certs.Certificate, Record: o.record,
+		ExcludeGroups: o.options.ExcludeGroups, Certificate: o.certs.Certificate, Record: o.record, Metrics: metrics.Registry, Log: o.log,
 		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
 			roles, clusterRoles := o.world.Roles(u.Name, u.Groups, namespace)
 			return roles, clusterRoles, nil
@@ -314,14 +315,11 @@ func (o *fallback) tell(problems []controller.FallbackProblem) {
 	o.told = now
 }
 
-// record logs what is blocked, and what was not judged.
+// record logs what is blocked. What was not judged the server logs.
 func (o *fallback) record(r webhook.Record) {
 	o.book.Note(r)
 	o.health.note(r)
-	switch {
-	case r.Err != nil:
-		o.log.Error(r.Err, "a request was not judged", "resource", r.Request.Resource, "operation", r.Request.Operation)
-	case r.Blocked:
+	if r.Blocked {
 		o.log.V(1).Info("blocked", "resource", r.Request.Resource, "operation", r.Request.Operation, "policy", r.Policy, "rule", r.Rule)
 	}
 }
