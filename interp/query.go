@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"context"
 	"maps"
 	"strconv"
 
@@ -8,6 +9,10 @@ import (
 	"github.com/kvap/kvap/interp/internal/expr"
 	"github.com/kvap/kvap/jmespath"
 )
+
+// WithSteps bounds the steps of all JMESPath together that is evaluated with the context, of
+// however many policies. Where it is spent, rules that have more err.
+func WithSteps(ctx context.Context, steps int64) context.Context { return expr.WithSteps(ctx, steps) }
 
 // evaluate evaluates an expression on all that v has.
 func (v *vars) evaluate(e *jmespath.Expr) (expr.Value, error) { return v.evaluateOn(e, v.root()) }

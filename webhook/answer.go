@@ -22,8 +22,8 @@ import (
 // failure policy decides.
 type handler func(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
 
-// admission is the way of a request: find its policies, read as memory allows, wait for a
-// turn, judge, answer.
+// admission is the way of a request: find its policies, wait for a turn of their namespace, read
+// as memory allows, wait for a turn, judge, answer.
 func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerFunc {
 	return s.recovers(func(w http.ResponseWriter, r *http.Request) {
 		began, answer := time.Now(), "refused"
@@ -49,6 +49,12 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(r))
 		defer cancel()
+		end, err := s.turnOfNamespace(ctx, policies)
+		if err != nil {
+			s.refuse(w, r, statusOf(err), err.Error())
+			return
+		}
+		defer end()
 		in, done, err := s.read(ctx, w, r, s.options.MaxBytes)
 		if err != nil {
 			s.refuse(w, r, statusOf(err), err.Error())
@@ -150,6 +156,8 @@ func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedP
 	if r.dryRun && s.options.DryRun != nil {
 		ctx = s.options.DryRun(ctx)
 	}
+	ctx, cancel := withNamespace(ctx)
+	defer cancel()
 	return handle(ctx, policies, r, req)
 }
 

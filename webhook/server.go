@@ -91,7 +91,9 @@ type Server struct {
 	options Options
 	// turns are held while judging, by what a request is about and where it comes in: a policy
 	// that waits for something slow keeps only the requests waiting that it is about.
-	turns       *turns.Turns
+	turns *turns.Turns
+	// namespaces are held while policies of a namespace judge, by its name.
+	namespaces  *turns.Turns
 	memory      *memory
 	connections *connections
 	metrics     *metrics
@@ -107,7 +109,7 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	m := newMetrics(o.Metrics)
 	return &Server{
-		options: o, turns: turns.New(maxJudged, maxJudged/2), memory: newMemory(o.MaxMemory, m),
+		options: o, turns: turns.New(maxJudged, maxJudged/2), namespaces: turns.New(maxOfNamespaces, maxOfNamespace), memory: newMemory(o.MaxMemory, m),
 		connections: &connections{metrics: m, open: map[net.Conn]*connection{}}, metrics: m, journal: &journal{log: o.Log, kept: map[string]*keptLines{}},
 	}
 }

@@ -1,7 +1,9 @@
 package expr
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/kvap/kvap/interp/internal/datum"
 )
@@ -19,8 +21,9 @@ const maxMade = 24 << 20
 // maxTextSize bounds a text that a function makes. No object is that large.
 const maxTextSize = 9 << 20
 
-// make spends bytes of what is about to be made.
+// make spends bytes of what is about to be made, which takes a step for each 64.
 func (ev *evaluator) make(bytes int) error {
+	ev.steps -= bytes >> 6
 	if ev.made += bytes; ev.made > maxMade {
 		return fmt.Errorf("the expression makes more than %d bytes; make it simpler, or its data smaller", maxMade)
 	}
@@ -70,7 +73,7 @@ func (ev *evaluator) bounded(v any, levels int) error {
 func (ev *evaluator) spend(n int) error {
 	before := ev.steps >> 10
 	ev.steps -= n
-	if ev.steps>>10 == before {
+	if ev.steps>>10 == before && ev.steps >= 0 {
 		return nil
 	}
 	return ev.alive()
@@ -78,10 +81,30 @@ func (ev *evaluator) spend(n int) error {
 
 // alive tells whether there are steps and time left.
 func (ev *evaluator) alive() error {
-	if ev.steps < 0 {
-		return fmt.Errorf("the expression takes too many steps; make it simpler, or its data smaller")
+	switch {
+	case ev.steps >= 0:
+		return ev.ctx.Err()
+	case ev.given < maxSteps:
+		return fmt.Errorf("the expressions take too many steps for one request; make them simpler, or their data smaller")
 	}
-	return ev.ctx.Err()
+	return fmt.Errorf("the expression takes too many steps; make it simpler, or its data smaller")
+}
+
+// stepsKey is where a context has the steps that all its expressions share.
+type stepsKey struct{}
+
+// WithSteps bounds the steps of all expressions together that are evaluated with the context.
+func WithSteps(ctx context.Context, steps int64) context.Context {
+	left := &atomic.Int64{}
+	left.Store(steps)
+	return context.WithValue(ctx, stepsKey{}, left)
+}
+
+// settle takes what was spent off the steps that expressions share. Each takes one at least.
+func (ev *evaluator) settle() {
+	if ev.shared != nil {
+		ev.shared.Add(int64(ev.steps-ev.given) - 1)
+	}
 }
 
 // measure spends what it takes to visit all of a value, so that it can be

@@ -3,6 +3,7 @@ package expr
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/kvap/kvap/interp/internal/datum"
 	"github.com/kvap/kvap/jmespath"
@@ -11,7 +12,9 @@ import (
 // Eval gives what an expression comes to on a value. The result may share its parts
 // with the value: neither may be changed. It never panics.
 func Eval(ctx context.Context, e *jmespath.Expr, root Value, around Surroundings) (Value, error) {
-	return newEvaluator(ctx, root, around).expression(e)
+	ev := newEvaluator(ctx, root, around)
+	defer ev.settle()
+	return ev.expression(e)
 }
 
 // An evaluator evaluates expressions on one root.
@@ -19,8 +22,10 @@ type evaluator struct {
 	ctx    context.Context
 	around Surroundings
 	root   Value
-	steps  int
-	made   int // bytes
+	steps  int           // that are left
+	given  int           // steps at the beginning
+	shared *atomic.Int64 // steps of all expressions; nil where each has its own
+	made   int           // bytes
 	// texts are the strings and names of the expression that hold variables, with
 	// these filled in. Kyverno fills them in before it looks at the expression;
 	// here their text is data, and cannot become syntax.
@@ -31,7 +36,12 @@ type evaluator struct {
 }
 
 func newEvaluator(ctx context.Context, root Value, around Surroundings) *evaluator {
-	return &evaluator{ctx: ctx, around: around, root: root, steps: maxSteps}
+	ev := &evaluator{ctx: ctx, around: around, root: root, given: maxSteps}
+	if ev.shared, _ = ctx.Value(stepsKey{}).(*atomic.Int64); ev.shared != nil {
+		ev.given = int(min(maxSteps, ev.shared.Load()))
+	}
+	ev.steps = ev.given
+	return ev
 }
 
 // expression evaluates a whole expression on the root.

@@ -387,3 +387,24 @@ func TestValuesAreNotTooDeep(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Expressions share steps where the context says so, each of which is far below its own bound.
+func TestSharedSteps(t *testing.T) {
+	e, bad := jmespath.Parse("a[].to_string(@)", diag.Pos{})
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	list := make([]any, 1000)
+	ctx := WithSteps(t.Context(), 100_000)
+	evaluated := 0
+	var err error
+	for ; err == nil && evaluated < 1000; evaluated++ {
+		_, err = Eval(ctx, e, map[string]any{"a": list}, Surroundings{})
+	}
+	if err == nil || !strings.Contains(err.Error(), "too many steps for one request") || evaluated < 5 || evaluated > 60 {
+		t.Errorf("the expression %d: %v", evaluated, err)
+	}
+	if _, err := Eval(t.Context(), e, map[string]any{"a": list}, Surroundings{}); err != nil {
+		t.Errorf("of another request: %v", err)
+	}
+}

@@ -44,7 +44,9 @@ func (f Filled) From() (s Provenance) {
 
 // Fill fills in the variables of a template as text.
 func Fill(ctx context.Context, t *jmespath.Template, s Scope, around Surroundings) (Filled, error) {
-	return newEvaluator(ctx, scopeValue(s), around).fill(t)
+	ev := newEvaluator(ctx, scopeValue(s), around)
+	defer ev.settle()
+	return ev.fill(t)
 }
 
 func (ev *evaluator) fill(t *jmespath.Template) (Filled, error) {

@@ -232,5 +232,7 @@ func Call(ctx context.Context, name string, args []any, around Surroundings) (an
 	if f == jmespath.FuncUnknown {
 		return nil, fmt.Errorf("unknown function: %s", name)
 	}
-	return newEvaluator(ctx, Value{}, around).call(f, args)
+	ev := newEvaluator(ctx, Value{}, around)
+	defer ev.settle()
+	return ev.call(f, args)
 }

@@ -26,7 +26,9 @@ func (e *variableError) Unwrap() error { return e.err }
 // searched for further variables (deviation 5). References must have been
 // resolved before.
 func Substitute(ctx context.Context, t *jmespath.Template, s Scope, around Surroundings) (Value, error) {
-	return newEvaluator(ctx, scopeValue(s), around).substitute(t)
+	ev := newEvaluator(ctx, scopeValue(s), around)
+	defer ev.settle()
+	return ev.substitute(t)
 }
 
 func (ev *evaluator) substitute(t *jmespath.Template) (Value, error) {

@@ -1,0 +1,58 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/kvap/kvap/interp"
+)
+
+// What the policies of a namespace may take of the server: whoever may write them there is not
+// trusted with the requests of others.
+const (
+	// maxOfNamespaces is how many requests are read and judged at once by policies of
+	// namespaces, and maxOfNamespace by those of one.
+	maxOfNamespaces = maxJudged / 2
+	maxOfNamespace  = 4
+	// namespaceSteps are the steps of JMESPath for a request, of all policies of its namespace:
+	// as many as any one expression may take.
+	namespaceSteps = 10_000_000
+)
+
+// turnOfNamespace waits for a turn where policies of a namespace are among those that judge. It
+// comes before the request is read, so that what waits has no memory.
+func (s *Server) turnOfNamespace(ctx context.Context, policies []*servedPolicy) (done func(), err error) {
+	i := slices.IndexFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() })
+	if i < 0 {
+		return func() {}, nil
+	}
+	began := time.Now()
+	done, err = s.namespaces.Take(ctx, policies[i].Namespace) // a route has policies of one namespace at most
+	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())
+	if err != nil {
+		return nil, errBusy
+	}
+	return done, nil
+}
+
+// boundedKey is where the context of a request has that of the policies of its namespace.
+type boundedKey struct{}
+
+// withNamespace gives the policies of the namespace steps for all of them together, and half of
+// the time, so that others judge the request too.
+func withNamespace(ctx context.Context) (context.Context, context.CancelFunc) {
+	bounded, cancel := interp.WithSteps(ctx, namespaceSteps), context.CancelFunc(func() {})
+	if end, ok := ctx.Deadline(); ok {
+		bounded, cancel = context.WithTimeout(bounded, time.Until(end)/2)
+	}
+	return context.WithValue(ctx, boundedKey{}, bounded), cancel
+}
+
+// within is the context that the policy judges in.
+func (p *servedPolicy) within(ctx context.Context) context.Context {
+	if bounded, ok := ctx.Value(boundedKey{}).(context.Context); ok && p.Namespaced() {
+		return bounded
+	}
+	return ctx
+}
