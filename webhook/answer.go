@@ -22,8 +22,8 @@ import (
 // failure policy decides.
 type handler func(ctx context.Context, policies []*servedPolicy, r *review, req *interp.Request) (*admissionv1.AdmissionResponse, error)
 
-// admission is the way of a request: find its policies, wait for a turn of their namespace, read
-// as memory allows, wait for a turn, judge, answer.
+// admission is the way of a request: find its policies, read as memory and the turns of its
+// namespace allow, wait for a turn, judge, answer.
 func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerFunc {
 	return s.recovers(func(w http.ResponseWriter, r *http.Request) {
 		began, answer := time.Now(), "refused"
@@ -49,13 +49,12 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), s.timeout(r))
 		defer cancel()
-		end, err := s.turnOfNamespace(ctx, policies)
-		if err != nil {
-			s.refuse(w, r, statusOf(err), err.Error())
-			return
-		}
-		defer end()
-		in, done, err := s.read(ctx, w, r, s.options.MaxBytes)
+		end := func() {}
+		defer func() { end() }()
+		in, done, err := s.read(ctx, w, r, s.options.MaxBytes, func(beginning []byte) (err error) {
+			end, err = s.turnOfNamespace(ctx, policies, beginning)
+			return err
+		})
 		if err != nil {
 			s.refuse(w, r, statusOf(err), err.Error())
 			return
@@ -73,12 +72,13 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 	})
 }
 
-// read reads a review of at most limit bytes, which is in memory until done.
-func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64) (in *review, done func(), err error) {
+// read reads a review of at most limit bytes, which is in memory until done. It goes on behind
+// its beginning when that is told.
+func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func(beginning []byte) error) (in *review, done func(), err error) {
 	if r.ContentLength > limit {
 		return nil, nil, fmt.Errorf("%w of %d bytes", errTooLarge, limit)
 	}
-	b, err := s.memory.read(ctx, w, r, limit)
+	b, err := s.memory.read(ctx, w, r, limit, begun)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -188,7 +188,7 @@ func (s *Server) probe(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, status, message)
 		return
 	}
-	in, done, err := s.read(r.Context(), w, r, maxProbe)
+	in, done, err := s.read(r.Context(), w, r, maxProbe, func([]byte) error { return nil })
 	if err != nil {
 		s.refuse(w, r, statusOf(err), err.Error())
 		return

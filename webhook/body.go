@@ -25,9 +25,12 @@ const (
 	smallMemory = 2 * maxReading * smallBody
 	// bodyTime is how long a body may take to come. It has a second more for each mebibyte of
 	// its own, and for each eight that are read meanwhile, which come the same way.
-	bodyTime  = 2 * time.Second
-	bodyRate  = 1 << 20
-	otherRate = 8 << 20
+	bodyTime = 2 * time.Second
+	// crowdedTime is how long nothing may come of a body that has memory for which others wait.
+	crowdedTime = time.Second
+	checkTime   = bodyTime / 8
+	bodyRate    = 1 << 20
+	otherRate   = 8 << 20
 )
 
 // errSlow is a body that does not come.
@@ -68,7 +71,7 @@ type body struct {
 	due    time.Time // if nothing came, neither of it nor of others
 	before int64     // what had been read of others
 	heard  time.Time // when bytes came last
-	waits  bool      // for memory
+	waits  bool      // for memory, or a turn
 	waited time.Duration
 	ended  error // why it is read no longer
 }
@@ -78,7 +81,7 @@ var errRead = errors.New("the review is read")
 
 // read reads a body of at most limit bytes, until free is called. It waits for memory where
 // there is none; on a connection of HTTP/2 the bodies of others go on meanwhile.
-func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64) (*body, error) {
+func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) error) (*body, error) {
 	now, control := time.Now(), http.NewResponseController(w)
 	b := &body{
 		memory: m, small: share{of: m.small}, large: share{of: m.large}, due: now.Add(bodyTime), heard: now, before: m.bytes.Load(),
@@ -88,12 +91,11 @@ func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		return nil, errBusy
 	}
 	b.mu.Lock()
-	b.timer = time.AfterFunc(bodyTime, b.check)
+	b.timer = time.AfterFunc(checkTime, b.check)
 	b.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { b.end(errBusy) })
-	err := b.fill(ctx, r.Body, limit)
+	err := b.fill(ctx, r.Body, limit, begun)
 	stop()
-	b.timer.Stop()
 	m.leave(b)
 	m.metrics.waits.WithLabelValues(waitMemory).Observe(b.waited.Seconds())
 	if cause := b.end(errRead); !errors.Is(cause, errRead) {
@@ -107,7 +109,7 @@ func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // fill reads to the end. A chunk counts when it is full: whoever sends nothing has no memory.
-func (b *body) fill(ctx context.Context, from io.Reader, limit int64) error {
+func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func([]byte) error) error {
 	for next := 4 << 10; ; next = min(2*len(b.chunks[len(b.chunks)-1]), smallBody) {
 		chunk := make([]byte, next)
 		n, err := io.ReadFull(from, chunk)
@@ -115,8 +117,13 @@ func (b *body) fill(ctx context.Context, from io.Reader, limit int64) error {
 		if b.add(int64(n)); b.size > limit {
 			return fmt.Errorf("%w of %d bytes", errTooLarge, limit)
 		}
-		if err := b.take(ctx, int64(n)); err != nil {
+		if err := b.await(func() error { return b.take(ctx, int64(n)) }); err != nil {
 			return err
+		}
+		if len(b.chunks) == 1 {
+			if err := b.await(func() error { return begun(chunk[:n]) }); err != nil {
+				return err
+			}
 		}
 		switch {
 		case err == nil:
@@ -142,35 +149,40 @@ func (b *body) take(ctx context.Context, n int64) error {
 	if b.size > smallBody {
 		from = &b.large
 	}
-	began := time.Now()
-	b.wait(true, 0)
-	err := from.take(ctx, n)
-	b.wait(false, time.Since(began))
-	if err != nil {
+	if from.take(ctx, n) != nil {
 		return errBusy
 	}
 	return nil
 }
 
-// wait notes that the body waits for memory or does so no longer, which is not its fault.
+// await waits for what does not come with the bytes, which is not the fault of who sends them.
+func (b *body) await(something func() error) error {
+	began := time.Now()
+	b.wait(true, 0)
+	err := something()
+	b.wait(false, time.Since(began))
+	return err
+}
+
 func (b *body) wait(waits bool, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waits = waits
 	b.waited += took
+	b.heard = time.Now()
 }
 
-// check ends the reading where the body is not there in time.
+// check ends the reading where the body is not there in time, and looks again in a while.
 func (b *body) check() {
+	crowded := b.memory.large.isCrowded()
 	b.mu.Lock()
-	due, waits, timer := b.due.Add(b.waited+per(b.size, bodyRate)+per(b.memory.bytes.Load()-b.before, otherRate)), b.waits, b.timer
+	due, most := b.due.Add(b.waited+per(b.size, bodyRate)+per(b.memory.bytes.Load()-b.before, otherRate)), b.heard.Add(crowdedTime)
+	slow := !b.waits && (time.Now().After(due) || crowded && b.size > smallBody && time.Now().After(most))
+	if !slow && b.ended == nil {
+		b.timer.Reset(checkTime)
+	}
 	b.mu.Unlock()
-	switch left := time.Until(due); {
-	case left > 0:
-		timer.Reset(left)
-	case waits:
-		timer.Reset(bodyTime)
-	default:
+	if slow {
 		b.end(errSlow)
 	}
 }
@@ -297,6 +309,13 @@ func (s *share) take(ctx context.Context, bytes int64) error {
 		p.waiting = slices.DeleteFunc(p.waiting, func(o *waiter) bool { return o == w })
 		return ctx.Err()
 	}
+}
+
+// isCrowded tells that somebody waits.
+func (p *pool) isCrowded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting) > 0
 }
 
 func (p *pool) give(s *share, bytes int64) bool {

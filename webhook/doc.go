@@ -13,9 +13,11 @@
 //     sends requests there is surely gone.
 //   - The server says that it is ready once it has policies and a certificate, and no longer
 //     when it is about to end. Before that it refuses, so that the failure policy decides.
-//   - What comes in is bounded: size, time, memory and how many requests are judged at once.
-//     The server waits for memory before it reads. Requests of one kind at one path take at
-//     most half of the turns.
+//   - What comes in is bounded: connections, size, time, memory and how many requests are judged
+//     at once. Memory is counted as bytes come, and no body keeps another one's bytes from
+//     coming. Requests of one kind at one path take at most half of the turns, and policies of
+//     one namespace so many turns, steps and so much time.
+//   - What is not judged leaves a trace: a metric, and a line of the log.
 //   - A policy in shadow mode changes nothing for users and starts no work. The server judges
 //     by it, and records all that it says.
 //
@@ -23,6 +25,6 @@
 // by namespace, failure policies. It writes nothing to a cluster, and knows nothing of its own
 // registration.
 //
-// Start at server.go, the way of a request; then validate.go, which has the work that requests
+// Start at server.go, the way of a request, which body.go reads; then validate.go, which has the work that requests
 // start, and mutate.go; set.go is what is served where.
 package webhook

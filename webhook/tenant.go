@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -20,20 +22,51 @@ const (
 	namespaceSteps = 10_000_000
 )
 
-// turnOfNamespace waits for a turn where policies of a namespace are among those that judge. It
-// comes before the request is read, so that what waits has no memory.
-func (s *Server) turnOfNamespace(ctx context.Context, policies []*servedPolicy) (done func(), err error) {
-	i := slices.IndexFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() })
-	if i < 0 {
+// turnOfNamespace waits for a turn where policies of the namespace of a request are among those
+// that judge it, of which only the beginning is read: what waits has no memory.
+func (s *Server) turnOfNamespace(ctx context.Context, policies []*servedPolicy, beginning []byte) (done func(), err error) {
+	namespace := namespaceIn(beginning)
+	if !slices.ContainsFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() && (p.Namespace == namespace || namespace == "") }) {
 		return func() {}, nil
 	}
 	began := time.Now()
-	done, err = s.namespaces.Take(ctx, policies[i].Namespace) // a route has policies of one namespace at most
+	done, err = s.namespaces.Take(ctx, namespace)
 	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())
 	if err != nil {
 		return nil, errBusy
 	}
 	return done, nil
+}
+
+// namespaceIn is the namespace of a request, which API servers write before the object; "" where
+// the beginning of the review does not have it.
+func namespaceIn(beginning []byte) string {
+	d := json.NewDecoder(bytes.NewReader(beginning))
+	for depth, key := 0, ""; ; {
+		token, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		switch token := token.(type) {
+		case json.Delim:
+			if key = ""; token == '{' || token == '[' {
+				depth++
+			} else {
+				depth--
+			}
+		case string:
+			if depth == 2 && key == "namespace" {
+				return token
+			}
+			if key == "" {
+				key = token
+			} else {
+				key = ""
+			}
+		default:
+			key = ""
+		}
+	}
 }
 
 // boundedKey is where the context of a request has that of the policies of its namespace.

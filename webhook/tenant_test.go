@@ -171,3 +171,18 @@ spec:
 	close(world.goOn)
 	wg.Wait()
 }
+
+func TestNamespaceOfABeginning(t *testing.T) {
+	for text, want := range map[string]string{
+		creation(t, plain): "prod",
+		`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"group":"","namespace":"no"},"name":"namespace","namespace":"yes","object":{`: "yes",
+		`{"request":{"object":{"namespace":"no"},"list":["namespace","no"],"dryRun":true,"namespace":"yes`:                                                                       "",
+		`{"request":{"name":"x","dryRun":false,"options":null,"namespace":"yes","object":`:                                                                                       "yes",
+		`{"namespace":"no","request":{"name":"x"}}`: "",
+		`[`: "",
+	} {
+		if got := namespaceIn([]byte(text)); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
