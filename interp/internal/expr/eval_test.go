@@ -399,12 +399,12 @@ func TestSharedSteps(t *testing.T) {
 	evaluated := 0
 	var err error
 	for ; err == nil && evaluated < 1000; evaluated++ {
-		_, err = Eval(ctx, e, map[string]any{"a": list}, Surroundings{})
+		_, err = Eval(ctx, e, Value{Data: map[string]any{"a": list}}, Surroundings{})
 	}
 	if err == nil || !strings.Contains(err.Error(), "too many steps for one request") || evaluated < 5 || evaluated > 60 {
 		t.Errorf("the expression %d: %v", evaluated, err)
 	}
-	if _, err := Eval(t.Context(), e, map[string]any{"a": list}, Surroundings{}); err != nil {
+	if _, err := Eval(t.Context(), e, Value{Data: map[string]any{"a": list}}, Surroundings{}); err != nil {
 		t.Errorf("of another request: %v", err)
 	}
 }
