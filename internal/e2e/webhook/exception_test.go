@@ -42,7 +42,8 @@ spec:
   exceptions: [{policyName: excepted, ruleNames: [owner]}]
   match: {any: [{resources: {kinds: [ConfigMap], names: [probe]}}]}`)
 	const probe = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: probe, namespace: default}\n"
-	c.denied(t, strings.Replace(probe, "name: probe", "name: other", 1))
+	other := strings.Replace(probe, "name: probe", "name: other", 1)
+	c.denied(t, other)
 	c.admitted(t, probe)
 	testcluster.Soon(t, "the policy tells of the exception", func() bool {
 		out, code := c.run(t, "status", "excepted", "-o", "json")
@@ -73,4 +74,11 @@ spec:
 	if out, code := c.run(t, "eval", "-v", "-f", file); code != 0 || strings.Contains(out, "DISAGREE") || !strings.Contains(out, "excepted") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
+	gone := &unstructured.Unstructured{} // with its native form, which would outlive the controller
+	gone.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("ClusterPolicy"))
+	gone.SetName("excepted")
+	if err := c.Delete(t.Context(), gone); err != nil {
+		t.Fatal(err)
+	}
+	c.admitted(t, other)
 }

@@ -22,7 +22,7 @@ func TestLargePoliciesOfANamespace(t *testing.T) {
 		for i := range 10 {
 			fmt.Fprintf(&conditions, "    - {name: c%d, expression: \"request.name != '%s'\"}\n", i, strings.Repeat("x", 80_000))
 		}
-		shared.Apply(t, `apiVersion: kyverno.io/v1
+		shared.Apply(t, `apiVersion: kvap.dev/v1alpha1
 kind: Policy
 metadata: {name: `+name+`, namespace: large}
 spec:
