@@ -282,13 +282,14 @@ func (o *passResult) fallbackActive(m *conditionSet, s *policySource, rules []*c
 // erringOf is which rule errs on each request, as the first process says of which one does.
 func erringOf(all []v1alpha1.ErringRules) string {
 	for _, e := range all {
-		for _, r := range e.Rules {
-			text := fmt.Sprintf("rule %s errs on each request that it is asked about; kvap eval shows why", r.Rule)
-			if r.Message != "" {
-				text += ": " + r.Message
-			}
-			return text
+		if len(e.Rules) == 0 {
+			continue
 		}
+		text := fmt.Sprintf("rule %s errs on each request that it is asked about; kvap eval shows why", e.Rules[0].Rule)
+		if message := e.Rules[0].Message; message != "" {
+			text += ": " + message
+		}
+		return text
 	}
 	return ""
 }

@@ -23,8 +23,8 @@ type Snapshot struct {
 	Bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding
 	// Params says what the bindings with a paramRef find, by the name of the binding.
 	// One that is missing here could not be asked for.
-	Params     map[string]ResolvedParams
-	Sources    []*Source
+	Params  map[string]ResolvedParams
+	Sources []*Source
 	// Exceptions are those that count for policies of which no controller tells.
 	Exceptions []*policy.Exception
 	// Translations are what a controller says, where there is one. Controller tells that

@@ -93,7 +93,7 @@ func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	b.mu.Lock()
 	b.timer = time.AfterFunc(checkTime, b.check)
 	b.mu.Unlock()
-	stop := context.AfterFunc(ctx, func() { b.end(errBusy) })
+	stop := context.AfterFunc(ctx, func() { _ = b.end(errBusy) })
 	err := b.fill(ctx, r.Body, limit, begun)
 	stop()
 	m.leave(b)
@@ -183,7 +183,7 @@ func (b *body) check() {
 	}
 	b.mu.Unlock()
 	if slow {
-		b.end(errSlow)
+		_ = b.end(errSlow)
 	}
 }
 
@@ -234,7 +234,7 @@ func (m *memory) join(b *body) bool {
 		if last == nil {
 			return false
 		}
-		last.end(errBusy)
+		_ = last.end(errBusy)
 		delete(m.reading, last)
 	}
 	m.reading[b] = true
