@@ -191,7 +191,7 @@ func TestServeForParent(t *testing.T) {
 // Whatever is sent at once, the process stays below the limit of the chart.
 func TestMemoryUnderLoad(t *testing.T) {
 	child := exec.Command(os.Args[0], "-test.run=^TestServeForParent$")
-	child.Env = append(os.Environ(), serveForParent+"=1")
+	child.Env = append(os.Environ(), serveForParent+"=1", "GOGC=100", fmt.Sprint("GOMEMLIMIT=", memoryLimit/10*9)) // as the chart runs it
 	in, err := child.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

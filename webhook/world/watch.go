@@ -85,8 +85,7 @@ func (w *watches) start(ctx context.Context, at apiPath) *watch {
 	_, _ = out.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{ // it has not stopped
 		AddFunc: changed, DeleteFunc: changed, UpdateFunc: func(_, n any) { changed(n) },
 	})
-	_ = out.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) { // it has not started
-		cache.DefaultWatchErrorHandler(ctx, r, err)
+	_ = out.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { // it has not started
 		out.lost.Store(true)
 		out.mu.Lock()
 		defer out.mu.Unlock()
