@@ -48,6 +48,7 @@ func TestUnguarded(t *testing.T) {
 		{"configmaps", "object.data['a'] == 'b'", "", 1}, // of what is missing the rest is not told
 		{"configmaps", "has(object.data) && object.data['a'] == 'b'", "", 1},
 		{"services", "object.spec.ports[0].port == 1", "", 1},
+		{"pods", "object.spec.hostname == 'a' || object.spec.hostnameOverride == 'a'", "", 2}, // one name begins with the other
 
 		{"pods", "object.spec.containers.all(c, c.image != '')", "", 0},
 		{"pods", "object.spec.?hostNetwork.orValue(false) == false", "", 0},
