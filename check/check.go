@@ -149,14 +149,14 @@ func (c *checking) one(r *Result) {
 			c.lintGone(r, s, release)
 		}
 	}
+	if s != nil && c.options.wants(Types) {
+		c.changes(r, s, r.Releases[0])
+		c.statusTypes(r, s, r.Releases[len(r.Releases)-1])
+	}
 	if c.options.wants(Lint) {
 		c.lint(r, s)
 	}
 	if s != nil && c.options.wants(Costs) {
 		c.cost(r, s)
-	}
-	if s != nil && c.options.wants(Types) {
-		c.changes(r, s, r.Releases[0])
-		c.statusTypes(r, s, r.Releases[len(r.Releases)-1])
 	}
 }

@@ -160,7 +160,7 @@ func editDistance(a, b string) int {
 
 func statusFalseAlarm(w apiserver.TypeWarning, release cel.Release) diag.Diagnostic {
 	return diag.Notef(diag.Pos{}, diag.StatusFalseAlarm,
-		"kube-controller-manager %s will write a warning of this expression into the policy's status (%s); at run time there is nothing wrong with it", release, firstError(w.Warning))
+		"kube-controller-manager %s will write a warning of this expression into the policy's status (%s); what it warns of is no error at run time", release, firstError(w.Warning))
 }
 
 func firstError(text string) string {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
@@ -29,9 +28,9 @@ func lintUnguarded(r *Result, s *anyPolicy, set *schema.Set) {
 		for _, root := range []string{"object", "oldObject"} {
 			read, asked := v.Reads(root, composed)
 			asked = append(asked, s.askedFor(e, root, composed)...)
-			var told []string
+			var told [][]string
 			for _, path := range read {
-				if slices.ContainsFunc(told, func(t string) bool { return strings.HasPrefix(strings.Join(path, "."), t) }) || isAsked(path, asked) {
+				if isBelow(path, told) || isAsked(path, asked) {
 					continue
 				}
 				var without []string
@@ -41,7 +40,7 @@ func lintUnguarded(r *Result, s *anyPolicy, set *schema.Set) {
 					}
 				}
 				if len(without) > 0 {
-					told = append(told, strings.Join(path, "."))
+					told = append(told, path)
 					r.reportIn(0, e, 0, 0, unguarded(root, path, slices.Compact(without), s.fails))
 				}
 			}
@@ -71,6 +70,11 @@ func (s *anyPolicy) askedFor(about expression, root string, composed map[string]
 		}
 	}
 	return out
+}
+
+// isBelow tells that a place is one of some, or below one.
+func isBelow(path []string, of [][]string) bool {
+	return slices.ContainsFunc(of, func(p []string) bool { return len(p) <= len(path) && slices.Equal(p, path[:len(p)]) })
 }
 
 // isAsked tells that a place is asked for, or all that is beside it.

@@ -164,7 +164,7 @@ func readsAny(v cel.Value, variable string, fields ...string) bool {
 }
 
 // statusTypes predicts the status of a policy. What of it is not so is a known false
-// alarm.
+// alarm. It comes before lint and cost: what these tell is nothing the status warns of.
 func (c *checking) statusTypes(r *Result, s *anyPolicy, release cel.Release) {
 	if r.Object.Policy == nil {
 		return
