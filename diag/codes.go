@@ -1172,7 +1172,7 @@ const (
 	//	    resourceRules:
 	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
 	//	  validations:
-	//	    - expression: object.spec.hostname.orValue('') != 'a'
+	//	    - expression: has(object.spec.hostname) && object.spec.hostname.orValue('') != 'a'
 	ChangesMeaning Code = 409
 	// CostNearLimit occurs when an expression, or all of a policy's together, may cost more
 	// than a third of what the API server allows, on an object as large as is assumed. That
@@ -1194,7 +1194,7 @@ const (
 	//	    resourceRules:
 	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
 	//	  validations:
-	//	    - expression: object.spec.containers.all(c, c.env.all(e, e.value.matches('^[a-z]+([-.][a-z]+)*$')))
+	//	    - expression: object.spec.containers.all(c, !has(c.env) || c.env.all(e, e.name.matches('^[a-z]+([-.][a-z]+)*$')))
 	CostNearLimit Code = 410
 	// CostOverLimit occurs when the API server's own counter stopped an expression on a
 	// generated object of the size that is assumed. Requests with such objects are denied,
@@ -1213,7 +1213,7 @@ const (
 	//	    resourceRules:
 	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
 	//	  validations:
-	//	    - expression: object.spec.containers.all(c, c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))
+	//	    - expression: object.spec.containers.all(c, !has(c.env) || c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))
 	CostOverLimit Code = 411
 	// BootstrapDeadlock occurs when a policy that denies on errors is about what the control
 	// plane lives on, or about its own params. Leases, Events and Nodes are written all the

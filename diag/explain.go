@@ -1164,7 +1164,7 @@ func describe(c Code) (name, text, example string) {
 				"    resourceRules:\n" +
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
-				"    - expression: object.spec.hostname.orValue('') != 'a'"
+				"    - expression: has(object.spec.hostname) && object.spec.hostname.orValue('') != 'a'"
 	case CostNearLimit:
 		return "CostNearLimit",
 			"Occurs when an expression, or all of a policy's together, may cost more\n" +
@@ -1184,7 +1184,7 @@ func describe(c Code) (name, text, example string) {
 				"    resourceRules:\n" +
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
-				"    - expression: object.spec.containers.all(c, c.env.all(e, e.value.matches('^[a-z]+([-.][a-z]+)*$')))"
+				"    - expression: object.spec.containers.all(c, !has(c.env) || c.env.all(e, e.name.matches('^[a-z]+([-.][a-z]+)*$')))"
 	case CostOverLimit:
 		return "CostOverLimit",
 			"Occurs when the API server's own counter stopped an expression on a\n" +
@@ -1201,7 +1201,7 @@ func describe(c Code) (name, text, example string) {
 				"    resourceRules:\n" +
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
-				"    - expression: object.spec.containers.all(c, c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))"
+				"    - expression: object.spec.containers.all(c, !has(c.env) || c.env.all(e, c.env.all(f, !e.name.contains(f.name + 'b'))))"
 	case BootstrapDeadlock:
 		return "BootstrapDeadlock",
 			"Occurs when a policy that denies on errors is about what the control\n" +
