@@ -23,14 +23,15 @@ const (
 	// smallMemory holds the beginnings of all bodies that are read, and of as many that wait to
 	// be judged.
 	smallMemory = 2 * maxReading * smallBody
-	// bodyTime is how long a body may take to come. It has a second more for each mebibyte of
-	// its own, and for each eight that are read meanwhile, which come the same way.
+	// bodyTime is how long a body may take to come. It has two seconds more for each mebibyte of
+	// its own, and a second for each two that are read meanwhile, which come the same way: an API
+	// server that is short of processors sends all of them slowly.
 	bodyTime = 2 * time.Second
 	// crowdedTime is how long nothing may come of a body that has memory for which others wait.
 	crowdedTime = time.Second
 	checkTime   = bodyTime / 8
-	bodyRate    = 1 << 20
-	otherRate   = 8 << 20
+	bodyRate    = 512 << 10
+	otherRate   = 2 << 20
 )
 
 // errSlow is a body that does not come.

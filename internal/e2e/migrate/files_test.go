@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/internal/textdiff"
 )
@@ -96,9 +97,12 @@ func (c *cluster) state(t *testing.T) map[string]string {
 				continue
 			}
 			annotations := o.GetAnnotations()
-			maps.DeleteFunc(annotations, func(key, _ string) bool { // files alone say in which order Argo CD makes them
-				return key == "kvap.dev/history" || strings.HasPrefix(key, "argocd.argoproj.io/sync-")
+			maps.DeleteFunc(annotations, func(key, value string) bool { // files alone say in which order Argo CD makes them, and have no record of a shadow
+				return key == "kvap.dev/history" || strings.HasPrefix(key, "argocd.argoproj.io/sync-") || key == v1alpha1.ModeKey && value == v1alpha1.ModeShadow
 			})
+			if len(annotations) == 0 {
+				annotations = nil
+			}
 			text, err := yaml.Marshal(map[string]any{"annotations": annotations, "spec": o.Object["spec"]})
 			if err != nil {
 				t.Fatal(err)

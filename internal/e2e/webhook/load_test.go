@@ -13,7 +13,7 @@ import (
 func TestLargeObjectsAtOnce(t *testing.T) {
 	shared.Namespace(t, "stream", nil)
 	shared.start(t, "")
-	shared.Apply(t, guarded)
+	shared.Apply(t, strings.Replace(guarded, "  background: false\n", "  background: false\n  webhookTimeoutSeconds: 30\n", 1)) // other tests run beside this one
 	shared.denied(t, unowned)
 	body := strings.Replace(unowned, "metadata:", "data: {x: "+strings.Repeat("x", 1_000_000)+"}\nmetadata:", 1)
 	judged := func(text, what string) {
@@ -43,7 +43,7 @@ func TestLargeObjectsAtOnce(t *testing.T) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	if slowest > 2*time.Second {
+	if slowest > 4*time.Second { // of the thirty that a large one may take
 		t.Errorf("the small one took up to %v", slowest)
 	}
 	t.Logf("the small one took %v at most", slowest)
