@@ -31,7 +31,7 @@ metadata: {name: mistaken}
 spec:
   matchConstraints:
     resourceRules: [{apiGroups: [acme.io], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
-  validations: [{expression: "object.spec.nmae != ''"}]
+  validations: [{expression: "has(object.spec) && object.spec.nmae != ''"}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -44,7 +44,7 @@ metadata: {name: unbound}
 spec:
   matchConstraints:
     resourceRules: [{apiGroups: [acme.io], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
-  validations: [{expression: "object.spec.name != ''"}]
+  validations: [{expression: "has(object.spec.name)"}]
 ---
 apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy

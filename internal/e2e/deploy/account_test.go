@@ -265,7 +265,6 @@ func TestAccount(t *testing.T) {
 	shared.meddle(t)
 	shared.meddleWithParams(t)
 	testcluster.Soon(t, "params are in step and what was changed is restored", func() bool { return shared.inStep(t) })
-	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"))
 	shared.apply(t, sweeps)
 	testcluster.Soon(t, "the cleanup policy has run", func() bool {
 		return slices.ContainsFunc(shared.list(t, "kvap.dev/v1alpha1", "PolicyTranslation"), func(o unstructured.Unstructured) bool {

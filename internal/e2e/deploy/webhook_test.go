@@ -103,6 +103,7 @@ spec:
 func rare() map[grant]bool {
 	out := map[grant]bool{
 		{group: "", resource: "secrets", verb: "update"}:                                  true, // certificates that are renewed
+		{group: "", resource: "pods", verb: "get"}:                                        true, // a replica that is gone
 		{group: "", resource: "configmaps", verb: "get"}:                                  true, // the ledger of what was generated, by its name
 		{group: "authorization.k8s.io", resource: "subjectaccessreviews", verb: "create"}: true, // an expression that asks the authorizer
 		{group: "kvap.dev", resource: "generaterequests/status", verb: "update"}:          true, // work that has failed
@@ -151,6 +152,7 @@ func TestAccountWithWebhook(t *testing.T) {
 			return strings.Contains(fmt.Sprint(c.list(t, "wgpolicyk8s.io/v1alpha2", kind)), "An owner is there.")
 		})
 	}
+	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"))
 	c.remove(t, served)
 	testcluster.Soon(t, "what was generated is gone", func() bool {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "of-red"}, &corev1.ServiceAccount{})
