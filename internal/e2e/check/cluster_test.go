@@ -44,7 +44,7 @@ metadata: {name: unbound}
 spec:
   matchConstraints:
     resourceRules: [{apiGroups: [acme.io], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
-  validations: [{expression: "has(object.spec.name)"}]
+  validations: [{expression: "has(object.spec) && has(object.spec.name)"}]
 ---
 apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy

@@ -265,6 +265,7 @@ func TestAccount(t *testing.T) {
 	shared.meddle(t)
 	shared.meddleWithParams(t)
 	testcluster.Soon(t, "params are in step and what was changed is restored", func() bool { return shared.inStep(t) })
+	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"), false)
 	shared.apply(t, sweeps)
 	testcluster.Soon(t, "the cleanup policy has run", func() bool {
 		return slices.ContainsFunc(shared.list(t, "kvap.dev/v1alpha1", "PolicyTranslation"), func(o unstructured.Unstructured) bool {
@@ -363,8 +364,8 @@ func (c *cluster) inStep(t *testing.T) bool {
 	return strings.Contains(params, "zone:b") && !strings.Contains(params, "meddled:x")
 }
 
-// checkMetrics tells whether alerts and dashboard ask for what there is.
-func checkMetrics(t *testing.T, metrics string) {
+// checkMetrics tells whether alerts and dashboard ask for what there is, of the webhook or of all else.
+func checkMetrics(t *testing.T, metrics string, ofWebhook bool) {
 	t.Helper()
 	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
 		data, err := os.ReadFile(filepath.Join("../../../deploy/chart/files", file))
@@ -372,7 +373,7 @@ func checkMetrics(t *testing.T, metrics string) {
 			t.Fatal(err)
 		}
 		for _, name := range regexp.MustCompile(`\bkvap_[a-z_]+`).FindAllString(string(data), -1) {
-			if !strings.Contains(metrics, "# HELP "+strings.TrimSuffix(name, "_bucket")+" ") {
+			if strings.HasPrefix(name, "kvap_webhook_") == ofWebhook && !strings.Contains(metrics, "# HELP "+strings.TrimSuffix(name, "_bucket")+" ") {
 				t.Errorf("%s asks for %s, which the controller does not have", file, name)
 			}
 		}
