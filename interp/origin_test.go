@@ -57,6 +57,8 @@ func TestOriginsAreKept(t *testing.T) {
 		{"the request's of a loop", cm, `foreach: [{list: "[` + noted + `]", ` + in(app, "element") + `}]`, Pass},
 		{"a wildcard of the request in an expression that is put together", cm, in(app, "[to_string('{{ request.object.metadata.labels.wild }}'), {{ "+which+" }}]"), Pass},
 		{"a wildcard of the request in a query that is put together", variable(`{name: v, variable: {jmesPath: "['{{ request.object.metadata.labels.wild }}']"}}`), in(app, "v"), Pass},
+		{"a wildcard of the request in what is done to each", cm, in(app, "map(&join('', ['{{ request.object.metadata.labels.wild }}', @]), [''])"), Pass},
+		{"a wildcard of the policy in what is done to each", cm, in(app, "map(&join('', ['w', @]), ['*'])"), Fail},
 		{"the request's in a text", cm, in(app, `'{{ `+noted+` }}'`), Pass},
 	} {
 		t.Run(c.name, func(t *testing.T) {

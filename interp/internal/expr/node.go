@@ -44,7 +44,7 @@ func (ev *evaluator) eval(e *jmespath.Expr, v Value) (Value, error) {
 	case jmespath.Call:
 		return ev.callExpression(e, v)
 	case jmespath.ExpRef:
-		return Value{Data: expression{e.Args[0]}}, nil
+		return Value{expression{e.Args[0]}, Provenance{Origin: ev.wrote(e.Args[0])}}, nil
 	case jmespath.MultiList, jmespath.MultiHash:
 		return ev.multiselect(e, v)
 	case jmespath.Slice:
@@ -55,6 +55,20 @@ func (ev *evaluator) eval(e *jmespath.Expr, v Value) (Value, error) {
 		return ev.projection(e, v)
 	}
 	return Value{}, fmt.Errorf("an expression of an unknown kind")
+}
+
+// wrote says who wrote an expression: the policy, and whoever its strings and names come from.
+func (ev *evaluator) wrote(e *jmespath.Expr) Origin {
+	origin := ev.around.Written
+	jmespath.Walk(e, func(e *jmespath.Expr) bool {
+		for _, t := range []*jmespath.Template{e.Text, e.Dynamic} {
+			if t != nil {
+				origin = max(origin, ev.texts[t].From.Origin)
+			}
+		}
+		return e.Text == nil && e.Dynamic == nil
+	})
+	return origin
 }
 
 // lenient evaluates e, with null for a key that is missing.
