@@ -19,12 +19,12 @@ func (v *vars) fill(d *template) (expr.Value, error) {
 		return v.fillText(d.text)
 	case d.fields != nil:
 		m, parts := make(map[string]any, len(d.fields)), make(map[string]expr.Provenance, len(d.fields))
-		err := v.fillMap(d, func(key string, d *template) error {
+		keys, err := v.fillMap(d, func(key string, d *template) error {
 			value, err := v.fill(d)
 			m[key], parts[key] = value.Data, value.From
 			return err
 		})
-		return expr.Value{Data: m, From: expr.MapOf(parts)}, err
+		return expr.Value{Data: m, From: expr.MapOf(parts).And(keys)}, err
 	}
 	list := make([]any, len(d.items))
 	var from expr.ListProvenance
@@ -49,7 +49,7 @@ func (v *vars) fillPattern(d *template) (any, error) {
 		return v.fillLeaf(d.text)
 	case d.fields != nil:
 		m := make(map[string]any, len(d.fields))
-		err := v.fillMap(d, func(key string, d *template) (err error) {
+		_, err := v.fillMap(d, func(key string, d *template) (err error) {
 			m[key], err = v.fillPattern(d)
 			return err
 		})
@@ -105,36 +105,37 @@ func (v *vars) fillWords(t *text) (any, error) {
 	return given{value: f.Text, word: &w}, nil
 }
 
-// fillMap hands the values of a map on, each with its key filled in.
-func (v *vars) fillMap(d *template, take func(key string, value *template) error) error {
+// fillMap hands the values of a map on, each with its key filled in, and says who wrote the keys.
+func (v *vars) fillMap(d *template, take func(key string, value *template) error) (keys expr.Origin, err error) {
 	for _, f := range d.fields {
-		key, err := v.fillKey(f)
+		key, origin, err := v.fillKey(f)
 		if err != nil {
-			return err
+			return keys, err
 		}
+		keys = max(keys, origin)
 		if err := take(key, f.value); err != nil {
-			return err
+			return keys, err
 		}
 	}
-	return nil
+	return keys, nil
 }
 
-// fillKey is the key of an entry; one that resolves to null stays as written.
-func (v *vars) fillKey(f templateField) (string, error) {
+// fillKey is the key of an entry, and who wrote it; one that resolves to null stays as written.
+func (v *vars) fillKey(f templateField) (string, expr.Origin, error) {
 	if f.text == nil {
-		return f.key, nil
+		return f.key, expr.OfPolicy, nil
 	}
 	value, err := v.fillText(f.text)
 	if err != nil {
-		return "", err
+		return "", expr.OfPolicy, err
 	}
 	switch key := value.Data.(type) {
 	case nil:
-		return f.key, nil
+		return f.key, expr.OfPolicy, nil
 	case string:
-		return key, nil
+		return key, value.From.Origin, nil
 	}
-	return "", fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, datum.TypeName(value.Data))
+	return "", expr.OfPolicy, fmt.Errorf("the key %q must resolve to a string, not to %s", f.key, datum.TypeName(value.Data))
 }
 
 // fillText is a string with its variables replaced. One that is a single variable
