@@ -67,10 +67,10 @@ func (c *apiCall) load(v *vars, a *preparedRequest) (expr.Value, error) {
 		return expr.Value{}, fmt.Errorf("failed to execute the apiCall: %w", err)
 	}
 	data, err := jsonValue(answer)
-	if err == nil {
-		data, err = c.query.apply(v, data)
+	if err != nil {
+		return expr.Value{}, err
 	}
-	return expr.Value{Data: data, From: expr.Provenance{Origin: expr.OfCluster}}, err
+	return c.query.apply(v, data)
 }
 
 // fill puts the values of variables into the call.

@@ -24,12 +24,9 @@ type contextEntry struct {
 // A loading gives the value of an entry, and where it comes from.
 type loading func(v *vars, a *preparedRequest) (expr.Value, error)
 
-// fromOutside is the loading of what comes from elsewhere than the request.
-func fromOutside(load func(*vars, *preparedRequest) (any, error)) loading {
-	return func(v *vars, a *preparedRequest) (expr.Value, error) {
-		data, err := load(v, a)
-		return expr.Value{Data: data, From: expr.Provenance{Origin: expr.OfCluster}}, err
-	}
+// ofCluster is a value that comes from elsewhere than the request.
+func ofCluster(data any) expr.Value {
+	return expr.Value{Data: data, From: expr.Provenance{Origin: expr.OfCluster}}
 }
 
 // readEntries reads the context entries of a rule or loop of a policy.
@@ -47,15 +44,17 @@ func readEntry(p *policy.Policy, e *policy.ContextEntry) *contextEntry {
 	case e.Variable != nil:
 		out.load, out.replaces = readVariable(e.Variable).load, true
 	case e.ConfigMap != nil:
-		out.load = fromOutside(readConfigMap(p, e.ConfigMap))
+		out.load = readConfigMap(p, e.ConfigMap)
 	case e.APICall != nil:
 		out.load = readAPICall(p, e.APICall)
 	case e.ImageRegistry != nil:
-		out.load = fromOutside(readImageRegistry(p, e.ImageRegistry))
+		out.load = readImageRegistry(p, e.ImageRegistry)
 	case e.GlobalReference != nil:
-		out.load = fromOutside(readGlobalReference(e.GlobalReference))
+		out.load = readGlobalReference(e.GlobalReference)
 	default:
-		out.load = fromOutside(func(*vars, *preparedRequest) (any, error) { return nil, fmt.Errorf("the entry says nothing to load") })
+		out.load = func(*vars, *preparedRequest) (expr.Value, error) {
+			return expr.Value{}, fmt.Errorf("the entry says nothing to load")
+		}
 	}
 	return out
 }
@@ -226,29 +225,32 @@ func (q *query) resolve(v *vars) (filledQuery, error) {
 	return out, nil
 }
 
-// apply is the query's result on data; without a query, the data themselves.
-func (q *query) apply(v *vars, data any) (any, error) {
+// apply is the query's result on data that come from elsewhere than the request; without a
+// query, the data themselves.
+func (q *query) apply(v *vars, data any) (expr.Value, error) {
+	outside := ofCluster(data)
 	if q == nil {
-		return data, nil
+		return outside, nil
 	}
 	f, err := q.resolve(v)
 	if err != nil {
-		return nil, err
+		return expr.Value{}, err
 	}
-	found, err := f.on(v, expr.Value{Data: data})
-	return found.Data, err
+	found, err := f.on(v, outside)
+	found.From = found.From.And(expr.OfCluster)
+	return found, err
 }
 
-func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *preparedRequest) (any, error) {
+func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) loading {
 	name, namespace := readText(e.Name.Value, e.Name.Pos), readText(e.Namespace.Value, e.Namespace.Pos)
-	return func(v *vars, a *preparedRequest) (any, error) {
+	return func(v *vars, a *preparedRequest) (expr.Value, error) {
 		n, err := v.fillString(name)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		ns, err := v.fillString(namespace)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		if ns == "" {
 			ns = "default"
@@ -257,45 +259,45 @@ func readConfigMap(p *policy.Policy, e *policy.ConfigMapEntry) func(*vars, *prep
 			}
 		}
 		if p.Namespaced() && ns != p.Namespace {
-			return nil, fmt.Errorf("the policy of namespace %s cannot read the ConfigMap %s/%s", p.Namespace, ns, n)
+			return expr.Value{}, fmt.Errorf("the policy of namespace %s cannot read the ConfigMap %s/%s", p.Namespace, ns, n)
 		}
 		object, err := a.world.ConfigMap(v.ctx, ns, n)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
-		return map[string]any{"data": object["data"], "metadata": object["metadata"]}, nil
+		return ofCluster(map[string]any{"data": object["data"], "metadata": object["metadata"]}), nil
 	}
 }
 
-func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) func(*vars, *preparedRequest) (any, error) {
+func readImageRegistry(p *policy.Policy, e *policy.ImageRegistryEntry) loading {
 	reference, credentials, q := readText(e.Reference.Value, e.Reference.Pos), readDocument(e.Credentials), readQuery(e.JMESPath)
-	return func(v *vars, a *preparedRequest) (any, error) {
+	return func(v *vars, a *preparedRequest) (expr.Value, error) {
 		ref, err := v.fillString(reference)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		c, err := v.fill(credentials)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		data, err := a.world.Image(v.ctx, ref, Access{Credentials: c.Data, Namespace: p.Namespace})
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		return q.apply(v, data)
 	}
 }
 
-func readGlobalReference(e *policy.GlobalReferenceEntry) func(*vars, *preparedRequest) (any, error) {
+func readGlobalReference(e *policy.GlobalReferenceEntry) loading {
 	name, q := readText(e.Name.Value, e.Name.Pos), readQuery(e.JMESPath)
-	return func(v *vars, a *preparedRequest) (any, error) {
+	return func(v *vars, a *preparedRequest) (expr.Value, error) {
 		n, err := v.fillString(name)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		data, err := a.world.Global(v.ctx, n)
 		if err != nil {
-			return nil, err
+			return expr.Value{}, err
 		}
 		return q.apply(v, data)
 	}

@@ -59,6 +59,14 @@ func TestOriginsAreKept(t *testing.T) {
 		{"a wildcard of the request in a query that is put together", variable(`{name: v, variable: {jmesPath: "['{{ request.object.metadata.labels.wild }}']"}}`), in(app, "v"), Pass},
 		{"a wildcard of the request in what is done to each", cm, in(app, "map(&join('', ['{{ request.object.metadata.labels.wild }}', @]), [''])"), Pass},
 		{"a wildcard of the policy in what is done to each", cm, in(app, "map(&join('', ['w', @]), ['*'])"), Fail},
+		{"a key of the request", variable(`{name: v, variable: {value: {"{{ request.object.metadata.labels.wild }}": x}}}`), in(app, "keys(v)"), Pass},
+		{"a key of the request that a variable finds", variable(`{name: v, variable: {value: {"{{ request.object.metadata.labels.wild }}": x}, jmesPath: "keys(@)"}}`), in(app, "v"), Pass},
+		{"a key of the request in a text", variable(`{name: v, variable: {value: {"{{ request.object.metadata.labels.wild }}": x}, jmesPath: "to_string(@)"}}`), in("to_string({web: 'x'})", "v"), Pass},
+		{"a key of the policy", variable(`{name: v, variable: {value: {"w*": x}}}`), in(app, "keys(v)"), Fail},
+		{"what a query of an answer finds", variable(`{name: v, apiCall: {urlPath: /a, jmesPath: "data.list || 'none'"}}`), in(app, "v"), Fail},
+		{"the request's in a query of an answer", variable(`{name: v, apiCall: {urlPath: /a, jmesPath: "data.none || '{{ ` + noted + ` }}'"}}`), in(app, "v"), Pass},
+		{"the request's in a query of a global entry", variable(`{name: v, globalReference: {name: g, jmesPath: "data.none || '{{ ` + noted + ` }}'"}}`), in(app, "v"), Pass},
+		{"the request's in a query of an image", variable(`{name: v, imageRegistry: {reference: i, jmesPath: "data.none || '{{ ` + noted + ` }}'"}}`), in(app, "v"), Pass},
 		{"the request's in a text", cm, in(app, `'{{ `+noted+` }}'`), Pass},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,7 +82,9 @@ spec:
       validate: {message: m, `+c.body+`}
 `))
 			world := &Offline{Objects: []map[string]any{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "team"},
-				"data": map[string]any{"list": `["db","web"]`}}}}
+				"data": map[string]any{"list": `["db","web"]`}}},
+				Answers: map[string][]byte{"/a": []byte(`{"data":{"list":"[\"db\",\"web\"]"}}`)}, Globals: map[string]any{"g": map[string]any{"data": map[string]any{}}},
+				Images: map[string]map[string]any{"i": {"data": map[string]any{}}}}
 			admission, err := ParseAdmission([]byte(`{"operation":"CREATE","kind":{"version":"v1","kind":"Service"},"name":"s","namespace":"team","object":{"apiVersion":"v1","kind":"Service",
 "metadata":{"name":"s","namespace":"team","labels":{"app":"web","which":"list","wild":"w*"},"annotations":{"list":"[\"web\"]"}}}}`))
 			if err != nil {
