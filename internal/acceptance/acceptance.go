@@ -122,14 +122,15 @@ func commentsOf(data string) (out []comment) {
 func about(all []string, at int, alone bool) (from, to int) {
 	begins := at
 	if alone {
-		for begins < len(all)-1 && !isContent(all[begins]) {
+		_, first := lineBefore(all, at)
+		for begins < len(all)-1 && !isContent(all[begins]) && (first || !isMarker(all[begins])) {
 			begins++
 		}
-		before := begins - 1
-		for before >= 0 && !isContent(all[before]) && !isMarker(all[before]) {
-			before--
+		if isMarker(all[begins]) { // nothing follows in the document
+			return at + 1, begins
 		}
-		if before < 0 || isMarker(all[before]) { // the whole document
+		if first { // the whole document
+			before, _ := lineBefore(all, begins)
 			end := begins
 			for end < len(all) && !isMarker(all[end]) {
 				end++
@@ -142,6 +143,16 @@ func about(all []string, at int, alone bool) (from, to int) {
 		end++
 	}
 	return begins + 1, end
+}
+
+// lineBefore is the last line before another one that is no comment and not empty; first tells that
+// it is none of the same document.
+func lineBefore(all []string, at int) (before int, first bool) {
+	before = at - 1
+	for before >= 0 && !isContent(all[before]) && !isMarker(all[before]) {
+		before--
+	}
+	return before, before < 0 || isMarker(all[before])
 }
 
 // isBelow tells that a line belongs to one before it: it is indented more, or an item of

@@ -52,6 +52,21 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
+// TestEndOfDocument: a comment at the end of a document is not about the next one, and one in
+// front of a document is about it.
+func TestEndOfDocument(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"kind: A\n# kvap.dev/ignore: KV401: a\n---\nkind: B\n": false,
+		"\n# kvap.dev/ignore: KV401: a\n---\nkind: B\n":        true,
+	} {
+		list, found := acceptance.In([]input.Source{{Name: "a.yaml", Data: []byte(text)}})
+		if got := acceptance.Reason(list, 401, diag.Pos{File: "a.yaml", Line: 4}) != ""; got != want || len(found) > 0 {
+			t.Errorf("%q: accepted %v, want %v: %v", text, got, want, found)
+		}
+	}
+}
+
 // TestBadIgnore: without a code or a reason nothing is accepted, and somebody is told.
 func TestBadIgnore(t *testing.T) {
 	t.Parallel()
@@ -59,6 +74,28 @@ func TestBadIgnore(t *testing.T) {
 		list, found := acceptance.In([]input.Source{{Name: "a.yaml", Data: []byte("a: b\n" + text + "\n")}})
 		if len(list) > 0 || len(found) != 1 || found[0].Code != diag.BadIgnore || found[0].Line != 2 {
 			t.Errorf("%s: %v, %v", text, list, found)
+		}
+	}
+}
+
+// TestRelative: paths are those of the folder of the file, by whatever name it is read, and what
+// is in no file is below none.
+func TestRelative(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("c.yaml", []byte("ignore: [{code: KV413, reason: all, paths: ['*']}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("sub")
+	c, err := acceptance.Read("../c.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{"": "", "-": "", "a.yaml": "all"} {
+		if got := acceptance.Reason(c.Accepted(), 413, diag.Pos{File: file}); got != want {
+			t.Errorf("%q: %q, want %q", file, got, want)
 		}
 	}
 }
@@ -77,6 +114,7 @@ func TestConfiguration(t *testing.T) {
 		".kvap.yaml":          "ignore: [{code: KV401, reason: outside}]",
 		"unknown/.kvap.yaml":  "ignored: []",
 		"codeless/.kvap.yaml": "ignore: [{reason: a}]",
+		"loose/d.yaml":        "",
 	} {
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -97,6 +135,12 @@ func TestConfiguration(t *testing.T) {
 	}
 	if c, err := acceptance.Find(filepath.Join(root, "other/deep")); err != nil || len(c.Accepted()) > 0 {
 		t.Errorf("what is outside of a repository counts: %v, %v", c, err)
+	}
+	if c, err := acceptance.Find(filepath.Join(root, "loose/d.yaml")); err != nil || len(c.Accepted()) > 0 {
+		t.Errorf("outside of any repository a folder above counts: %v, %v", c, err)
+	}
+	if c, err := acceptance.Find(root); err != nil || len(c.Accepted()) != 1 {
+		t.Errorf("outside of any repository the folder itself does not count: %v, %v", c, err)
 	}
 	for _, bad := range []string{"unknown", "codeless"} {
 		if _, err := acceptance.Find(filepath.Join(root, bad)); err == nil {

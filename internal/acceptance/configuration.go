@@ -34,7 +34,7 @@ type Ignore struct {
 }
 
 // Find reads the configuration file that is nearest to a file or folder: in its folder, or
-// above it, up to the root of a git repository. Without one, nothing is configured.
+// above it, up to the root of its git repository. Without one, nothing is configured.
 func Find(near string) (*Configuration, error) {
 	dir, err := filepath.Abs(near)
 	if err != nil {
@@ -43,16 +43,27 @@ func Find(near string) (*Configuration, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	for {
+	for root := repositoryOf(dir); ; dir = filepath.Dir(dir) {
 		c, err := Read(filepath.Join(dir, ConfigurationFile))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return c, err
 		}
-		above := filepath.Dir(dir)
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil || above == dir {
+		if dir == root {
 			return &Configuration{}, nil
 		}
-		dir = above
+	}
+}
+
+// repositoryOf is the root of the git repository that a folder is in; the folder itself where
+// there is none.
+func repositoryOf(folder string) string {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir
+		}
+		if filepath.Dir(dir) == dir {
+			return folder
+		}
 	}
 }
 
@@ -62,7 +73,11 @@ func Read(file string) (*Configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Configuration{file: file}
+	full, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	c := &Configuration{file: full}
 	if err := yaml.UnmarshalStrict(data, c); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -106,8 +121,12 @@ func (c *Configuration) Accepted() (out []Acceptance) {
 	return out
 }
 
-// below tells that a file is one of some, or below one of them.
+// below tells that a file is one of some, or below one of them. What is in no file, or comes
+// from the standard input, is not.
 func (c *Configuration) below(file string, paths []string) bool {
+	if file == "" || file == "-" {
+		return false
+	}
 	full, err := filepath.Abs(file)
 	if err != nil {
 		return false

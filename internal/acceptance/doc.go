@@ -13,5 +13,5 @@
 // about that line, both with what is indented below it. Before the first line of a document
 // it is about the whole document, as an annotation is.
 //
-// Start at Acceptances (acceptance.go). configuration.go has the file.
+// Start at In and Reason (acceptance.go). configuration.go has the file.
 package acceptance
