@@ -114,6 +114,8 @@ func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the bindings leave out the namespace")
 	case o.Native == apiserver.Unknown:
 		t.cannotTell(o.NativeMessage)
+	case o.Status == interp.Unknown:
+		t.cannotTell(o.Message)
 	case o.Agree():
 		t.agree(o.Violated())
 	case l.lacks(o):

@@ -129,6 +129,9 @@ func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []b
 		return err
 	}
 	opinions := make([]judge.Opinion, len(l.rows))
+	for i, r := range l.rows {
+		opinions[i] = judge.Opinion{Rule: r.form, Native: apiserver.NoMatch, Status: interp.None, Kyverno: interp.None}
+	}
 	ours := l.changedBy(c.Webhook).Mutate(ctx, request, opinions)
 	if ours == nil {
 		return nil
@@ -234,7 +237,7 @@ func (m mutation) note(t *tally, o judge.Opinion, subject, at string) {
 			}}
 		})
 	}
-	if o.Status == interp.Error {
+	if o.Status == interp.Error || o.Status == interp.Unknown {
 		t.cannotTell(notAtHand)
 		return
 	}

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 const stamped = `apiVersion: kyverno.io/v1
@@ -130,5 +133,44 @@ func TestMutatedSecret(t *testing.T) {
 	}
 	if said := fmt.Sprint(l.Comparison().Rules[0].Disagreements); !strings.Contains(said, "a value") || strings.Contains(said, "topsecret") {
 		t.Error(said)
+	}
+}
+
+// What a rule in CEL makes of an object cannot be told where it reads the Namespace, which the log
+// does not have.
+func TestMutatedByNamespace(t *testing.T) {
+	b := newBench(t, `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: owned}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]}
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'owner': namespaceObject.metadata.?annotations[?'owner'].orValue('none')}}}"}
+`, nil)
+	l := b.ledger()
+	l.Whole = true
+	if err := l.Audit(t.Context(), created(`{"a":"b"}`, `mpol.validate.kyverno.svc-fail [{"op":"add","path":"/metadata/labels/owner","value":"me"}]`), "audit.log:1"); err != nil {
+		t.Fatal(err)
+	}
+	if r := l.Comparison().Rules[0]; r.Total().Unclear != 1 || len(r.Disagreements) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// What either judge cannot tell is no agreement.
+func TestUnknownIsUnclear(t *testing.T) {
+	b := newBench(t, teams, nil)
+	for _, o := range []judge.Opinion{
+		{Native: apiserver.Unknown, Status: interp.Unknown},
+		{Native: apiserver.Unknown, Status: interp.Error},
+		{Native: apiserver.NoMatch, Status: interp.Unknown},
+	} {
+		l := b.ledger()
+		o.Rule, o.Compared, o.Message = l.rows[0].form, true, "the Namespace was not given"
+		l.noteOpinion(0, judged{Item: Item{Source: Audit}}, o)
+		if got := l.Comparison().Rules[0].Total(); got.Unclear != 1 || got.Agreed != 0 {
+			t.Errorf("%s %s: %+v", o.Native, o.Status, got)
+		}
 	}
 }
