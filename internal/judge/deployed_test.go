@@ -119,3 +119,37 @@ func TestDeployed(t *testing.T) {
 		})
 	}
 }
+
+// TestOpenIsOfTheGravest: of two objects of a rule, the failure policy of the one whose error counts
+// says whether that admits.
+func TestOpenIsOfTheGravest(t *testing.T) {
+	f, found := policy.Parse("p.yaml", []byte(labelPolicy("ClusterPolicy", "p", "b")))
+	if found.HasErrors() {
+		t.Fatal(found)
+	}
+	errs := native("p", madeFrom("p", "label"), "object.spec.missing == 'a'", "x")
+	holds := native("p-1", madeFrom("p", "label"), "true", "x")
+	ignored := func(text string) string {
+		return strings.Replace(text, "spec:\n", "spec:\n  failurePolicy: Ignore\n", 1)
+	}
+	for name, c := range map[string]struct {
+		native string
+		open   bool
+	}{
+		"the other one ignores": {errs + ignored(holds), false},
+		"it ignores":            {ignored(errs) + holds, true},
+	} {
+		j, err := judge.Compile(compile.Input{Policies: f.Policies},
+			compile.Options{Translate: translate.Options{Release: cel.Latest, Schemas: schemas(t)}}, judge.ClusterState{Deployed: deployed(t, c.native)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		opinions, err := j.Judge(context.Background(), request(t, judge.Client{}, pod))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := opinions[0]; o.Native != apiserver.Error || o.Open != c.open {
+			t.Errorf("%s: %s, open %v, want error, open %v", name, o.Native, o.Open, c.open)
+		}
+	}
+}

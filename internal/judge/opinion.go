@@ -125,10 +125,9 @@ func (m members) note(v apiserver.Verdict, namespace string, known bool, out []O
 			member.Outcome = apiserver.Unknown
 		}
 		o := &out[m.rules[i]]
-		o.Open = m.open
 		o.LeftOut = o.LeftOut || slices.Contains(m.leftOut, namespace)
 		if member.Outcome.Graver(o.Native) {
-			o.Native, o.NativeMessage = member.Outcome, member.Message
+			o.Native, o.NativeMessage, o.Open = member.Outcome, member.Message, m.open
 		}
 		o.Refused = o.Refused || v.Refused && (member.Outcome == apiserver.Deny || member.Outcome == apiserver.Error)
 	}
