@@ -83,6 +83,26 @@ func TestNamespaceOfRequest(t *testing.T) {
 	}
 }
 
+// TestToldNamespaceHasItsName: a Namespace that is told of has its name in a label for both judges,
+// also where it is told of without its kind.
+func TestToldNamespaceHasItsName(t *testing.T) {
+	j := open(t, nil, strings.ReplaceAll(readsLabel, "labels[?'owner'].orValue('') == 'me'", "labels[?'kubernetes.io/metadata.name'].orValue('') == 'default'"))
+	r := request(t, judge.Client{}, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
+	r.Namespace = map[string]any{"metadata": map[string]any{"annotations": map[string]any{"owner": "me"}}}
+	opinions, err := j.Judge(context.Background(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range opinions {
+		if o.Native != apiserver.Allow || o.Status != interp.Pass {
+			t.Errorf("%s (%s), %s (%s)", o.Native, o.NativeMessage, o.Status, o.Message)
+		}
+	}
+	if len(r.Namespace) != 1 {
+		t.Errorf("what was told is changed: %v", r.Namespace)
+	}
+}
+
 // TestNobody: where nobody is told to act, a native policy sees a user all the same, and the
 // interpreter none. What depends on who it is, is not known.
 func TestNobody(t *testing.T) {

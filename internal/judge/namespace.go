@@ -63,10 +63,11 @@ func (r *Request) storedNamespace() map[string]any {
 	if r.Namespace == nil {
 		return nil
 	}
-	u := (&unstructured.Unstructured{Object: stored([]map[string]any{r.Namespace})[0]}).DeepCopy()
+	u := (&unstructured.Unstructured{Object: r.Namespace}).DeepCopy()
 	u.SetAPIVersion("v1")
 	u.SetKind("Namespace")
 	u.SetName(r.native.Namespace)
+	u.Object = stored([]map[string]any{u.Object})[0]
 	if phase, _, _ := unstructured.NestedString(u.Object, "status", "phase"); phase == "" {
 		// whose status is no object is no Namespace, which its reader tells
 		_ = unstructured.SetNestedField(u.Object, string(corev1.NamespaceActive), "status", "phase")
