@@ -278,9 +278,17 @@ func (e *Evaluation) note(j judged) error {
 // resource of it.
 func (e *Evaluation) tell(found diag.List) {
 	for _, d := range found {
-		if d.Severity != diag.Error && e.told[d.Message] {
-			continue
+		if d.Severity != diag.Error {
+			e.once(d)
+		} else {
+			e.Found = append(e.Found, d)
 		}
+	}
+}
+
+// once keeps what is to be said, unless it was said.
+func (e *Evaluation) once(d diag.Diagnostic) {
+	if !e.told[d.Message] {
 		e.told[d.Message] = true
 		e.Found = append(e.Found, d)
 	}
@@ -291,6 +299,10 @@ func (e *Evaluation) tell(found diag.List) {
 func (e *Evaluation) noteMissing(o judge.Opinion) (some bool) {
 	if o.Lacks != nil {
 		e.unknown[o.Lacks.Pos] = *o.Lacks
+		return true
+	}
+	if o.Native == apiserver.Unknown {
+		e.once(diag.Errorf(o.Rule.Rule.Pos(), diag.BadRequest, "rule %s of %s is not judged: %s; name the user in the userInfo of the request", o.Rule.Name, o.Rule.Rule.PolicyName(), o.NativeMessage))
 		return true
 	}
 	if o.Status != interp.Error && o.Native != apiserver.Error {

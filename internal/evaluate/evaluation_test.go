@@ -21,6 +21,7 @@ func TestEvalVerdict(t *testing.T) {
 	rule := &compile.Form{Name: "r", Source: &policy.Rule{}, Rule: &compile.Rule{Policy: &policy.Policy{Name: "p"}, Target: translate.Native}}
 	agree := judged{id: "1", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: apiserver.Deny, Status: interp.Fail, Kyverno: interp.Fail}}}
 	disagree := judged{id: "2", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: apiserver.Allow, Status: interp.Fail, Kyverno: interp.Fail, Message: "bad"}}}
+	nobody := judged{id: "3", opinions: []judge.Opinion{{Rule: rule, Compared: true, Native: apiserver.Unknown, NativeMessage: "nobody acts", Status: interp.Error, Kyverno: interp.Error}}}
 	unread := judged{unread: true, found: diag.List{diag.Errorf(diag.Pos{}, diag.BadRequest, "unreadable")}}
 	for name, c := range map[string]struct {
 		judged []judged
@@ -29,6 +30,7 @@ func TestEvalVerdict(t *testing.T) {
 		"a violation is no finding": {[]judged{agree}, exit.CodeClean},
 		"a disagreement is":         {[]judged{agree, disagree}, exit.CodeFindings},
 		"some left out":             {[]judged{agree, disagree, unread}, exit.CodePartly},
+		"a rule that is not judged": {[]judged{agree, nobody, nobody}, exit.CodePartly},
 		"all left out":              {[]judged{unread}, exit.CodeUsage},
 		"nothing":                   {nil, exit.CodeUsage},
 	} {
@@ -53,6 +55,9 @@ func TestEvalVerdict(t *testing.T) {
 			}
 			if code != c.want {
 				t.Errorf("exit code %d, want %d", code, c.want)
+			}
+			if len(e.Found) > 1 {
+				t.Errorf("said more than once: %v", e.Found)
 			}
 			if c.want == exit.CodeFindings && !strings.Contains(out.String(), "DISAGREE: native: ; interpreter: bad") {
 				t.Errorf("the table hides the disagreement:\n%s", out.String())

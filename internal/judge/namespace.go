@@ -2,8 +2,8 @@ package judge
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -133,20 +133,27 @@ func (j *Judges) forget(r *Request, out []Opinion) {
 		switch {
 		case !whole && (o.Native == apiserver.Unknown || j.standings[i].readsNamespace):
 			o.unknown(r.native.Namespace)
-		case r.anonymous && o.Compared && o.Status == interp.Error && o.Native != apiserver.Error && mentions(o.Rule.Rule.Policy.Source, "userInfo", "serviceAccountName"):
+		case r.anonymous && o.Compared && o.Status == interp.Error && o.Native != apiserver.Error && readsUser(o.Rule.Rule):
 			o.Native, o.NativeMessage, o.Refused = apiserver.Unknown, "the rule reads who acts, and the request names nobody", false
 		}
 	}
 }
 
-// mentions tells whether some text of a policy has one of some words.
-func mentions(n *policy.Node, words ...string) bool {
+// readsUser tells whether a rule reads who acts: by the field of the request, or by a variable that
+// is made of it.
+func readsUser(r *compile.Rule) bool {
+	source := r.Policy.Source
+	if r.Source != nil { // not so in CEL, where a policy is one rule
+		source = r.Source.Source
+	}
+	return mentions(source, regexp.MustCompile(`\brequest\.userInfo\b|\{\{-?\s*serviceAccountName`))
+}
+
+// mentions tells whether some text of a node matches.
+func mentions(n *policy.Node, text *regexp.Regexp) bool {
 	if n == nil {
 		return false
 	}
-	has := func(text string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
-	}
-	return has(n.Str) || slices.ContainsFunc(n.Items, func(item *policy.Node) bool { return mentions(item, words...) }) ||
-		slices.ContainsFunc(n.Fields, func(f policy.Field) bool { return has(f.Key) || mentions(f.Value, words...) })
+	return text.MatchString(n.Str) || slices.ContainsFunc(n.Items, func(item *policy.Node) bool { return mentions(item, text) }) ||
+		slices.ContainsFunc(n.Fields, func(f policy.Field) bool { return text.MatchString(f.Key) || mentions(f.Value, text) })
 }
