@@ -33,7 +33,7 @@ func (s *Server) turnOfNamespace(ctx context.Context, policies []*servedPolicy, 
 	done, err = s.namespaces.Take(ctx, namespace)
 	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())
 	if err != nil {
-		return nil, errBusy
+		return func() {}, errBusy
 	}
 	return done, nil
 }

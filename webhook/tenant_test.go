@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/registration"
@@ -170,6 +172,57 @@ spec:
 	}
 	close(world.goOn)
 	wg.Wait()
+}
+
+// held is a server with a policy of a namespace that waits as long as the world does, whose turns
+// are taken. ask asks it once more.
+func held(t *testing.T, o Options) (c *client, ask func(timeout string) (status int)) {
+	t.Helper()
+	world := &waitingWorld{goOn: make(chan struct{})}
+	o.World = world
+	c = start(t, o)
+	list := policies(t, `
+apiVersion: kyverno.io/v1
+kind: Policy
+metadata: {name: waits, namespace: tenant}
+spec:
+  validationFailureAction: Enforce
+  rules:
+  - name: waits
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    context: [{name: settings, configMap: {name: settings, namespace: tenant}}]
+    validate: {deny: {conditions: {all: [{key: "{{ settings.data.x || 'y' }}", operator: Equals, value: x}]}}}
+---
+`+enforced(ownerRequired))
+	c.Set(set(list))
+	url := c.url + registration.RouteOf(list[0], registration.Validate).Path() + "?timeout="
+	body := creation(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"small","namespace":"tenant"}}`)
+	ask = func(timeout string) int {
+		status, _, _ := sends(c.http, url+timeout, body)
+		return status
+	}
+	var asked sync.WaitGroup
+	t.Cleanup(func() {
+		close(world.goOn)
+		asked.Wait()
+	})
+	for range maxOfNamespace {
+		asked.Go(func() { ask("30s") })
+	}
+	for world.asked.Load() < maxOfNamespace {
+		time.Sleep(time.Millisecond)
+	}
+	return c, ask
+}
+
+// A request that gets no turn of its namespace is refused, which is no crash.
+func TestNoTurnOfANamespace(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	_, ask := held(t, Options{Metrics: registry})
+	status := ask("100ms")
+	if got := samples(t, registry); status != http.StatusServiceUnavailable || got["kvap_webhook_panics_total"] != 0 {
+		t.Errorf("the fifth request: %d, and %v crashed", status, got["kvap_webhook_panics_total"])
+	}
 }
 
 func TestNamespaceOfABeginning(t *testing.T) {
