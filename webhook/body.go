@@ -20,6 +20,8 @@ const (
 	smallBody = 64 << 10
 	// maxReading is how many bodies are read at once.
 	maxReading = 256
+	// maxWaits is how many of them wait for a turn: those that need none have room.
+	maxWaits = maxReading / 2
 	// smallMemory holds the beginnings of all bodies that are read, and of as many that wait to
 	// be judged.
 	smallMemory = 2 * maxReading * smallBody
@@ -46,6 +48,7 @@ type memory struct {
 	most                     int64               // of judgedLarge
 
 	bytes   atomic.Int64 // that were ever read
+	waiting atomic.Int64 // for a turn
 	mu      sync.Mutex
 	reading map[*body]bool
 }
@@ -82,7 +85,7 @@ var errRead = errors.New("the review is read")
 
 // read reads a body of at most limit bytes, until free is called. It waits for memory where
 // there is none; on a connection of HTTP/2 the bodies of others go on meanwhile.
-func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) error) (*body, error) {
+func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) func() error) (*body, error) {
 	now, control := time.Now(), http.NewResponseController(w)
 	b := &body{
 		memory: m, small: share{of: m.small}, large: share{of: m.large}, due: now.Add(bodyTime), heard: now, before: m.bytes.Load(),
@@ -110,7 +113,7 @@ func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // fill reads to the end. A chunk counts when it is full: whoever sends nothing has no memory.
-func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func([]byte) error) error {
+func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func([]byte) func() error) error {
 	for next := 4 << 10; ; next = min(2*len(b.chunks[len(b.chunks)-1]), smallBody) {
 		chunk := make([]byte, next)
 		n, err := io.ReadFull(from, chunk)
@@ -122,7 +125,7 @@ func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func
 			return err
 		}
 		if len(b.chunks) == 1 {
-			if err := b.await(func() error { return begun(chunk[:n]) }); err != nil {
+			if err := b.awaitTurn(begun(chunk[:n])); err != nil {
 				return err
 			}
 		}
@@ -163,6 +166,18 @@ func (b *body) await(something func() error) error {
 	err := something()
 	b.wait(false, time.Since(began))
 	return err
+}
+
+// awaitTurn waits for a turn, where there is one to wait for, and not too many wait already.
+func (b *body) awaitTurn(turn func() error) error {
+	if turn == nil {
+		return nil
+	}
+	defer b.memory.waiting.Add(-1)
+	if b.memory.waiting.Add(1) > maxWaits {
+		return errBusy
+	}
+	return b.await(turn)
 }
 
 func (b *body) wait(waits bool, took time.Duration) {

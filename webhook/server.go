@@ -109,7 +109,7 @@ func New(o Options) *Server {
 	o = o.withDefaults()
 	m := newMetrics(o.Metrics)
 	return &Server{
-		options: o, turns: turns.New(maxJudged, maxJudged/2), namespaces: turns.New(maxOfNamespaces, maxOfNamespace), memory: newMemory(o.MaxMemory, m),
+		options: o, turns: turns.New(maxJudged, maxJudged/2), namespaces: turns.NewBounded(maxOfNamespaces, maxOfNamespace, waitOfNamespace), memory: newMemory(o.MaxMemory, m),
 		connections: &connections{metrics: m, open: map[net.Conn]*connection{}}, metrics: m, journal: &journal{log: o.Log, kept: map[string]*keptLines{}},
 	}
 }

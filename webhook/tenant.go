@@ -17,18 +17,22 @@ const (
 	// namespaces, and maxOfNamespace by those of one.
 	maxOfNamespaces = maxJudged / 2
 	maxOfNamespace  = 4
+	// waitOfNamespace is how many more requests wait for those of one, while they are read.
+	waitOfNamespace = 32
 	// namespaceSteps are the steps of JMESPath for a request, of all policies of its namespace:
 	// as many as any one expression may take.
 	namespaceSteps = 10_000_000
 )
 
-// turnOfNamespace waits for a turn where policies of the namespace of a request are among those
-// that judge it, of which only the beginning is read: what waits has no memory.
-func (s *Server) turnOfNamespace(ctx context.Context, policies []*servedPolicy, beginning []byte) (done func(), err error) {
-	namespace := namespaceIn(beginning)
-	if !slices.ContainsFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() && (p.Namespace == namespace || namespace == "") }) {
-		return func() {}, nil
-	}
+// ofNamespace tells whether policies of the namespace of a request are among those that judge it,
+// of which only the beginning is read: what waits for its turn has no memory.
+func ofNamespace(policies []*servedPolicy, beginning []byte) (namespace string, is bool) {
+	namespace = namespaceIn(beginning)
+	return namespace, slices.ContainsFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() && (p.Namespace == namespace || namespace == "") })
+}
+
+// turnOfNamespace waits for a turn of the policies of a namespace.
+func (s *Server) turnOfNamespace(ctx context.Context, namespace string) (done func(), err error) {
 	began := time.Now()
 	done, err = s.namespaces.Take(ctx, namespace)
 	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())

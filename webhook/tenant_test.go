@@ -225,6 +225,42 @@ func TestNoTurnOfANamespace(t *testing.T) {
 	}
 }
 
+// However many requests wait for the turns of a namespace, those of others are read and judged.
+func TestManyRequestsOfANamespace(t *testing.T) {
+	c, ask := held(t, Options{})
+	var refused atomic.Int32
+	var asked sync.WaitGroup
+	for range maxReading + 50 {
+		asked.Go(func() {
+			if ask("10s") == http.StatusServiceUnavailable {
+				refused.Add(1)
+			}
+		})
+	}
+	for reading := 0; reading < waitOfNamespace; time.Sleep(time.Millisecond) {
+		c.memory.mu.Lock()
+		reading = len(c.memory.reading)
+		c.memory.mu.Unlock()
+	}
+	elsewhere(t, c, func() bool { return refused.Load() < maxReading+50-waitOfNamespace })
+	if status, text, _ := sends(c.http, c.url+"/validate/fail?timeout=10s", creation(t, plain)); status != http.StatusOK {
+		t.Errorf("another namespace's write while %d wait: %d %s", waitOfNamespace, status, text)
+	}
+	asked.Wait()
+}
+
+// Where as many bodies wait for turns as may, one more is refused, and others are read.
+func TestBodiesThatWait(t *testing.T) {
+	c, ask := held(t, Options{})
+	c.memory.waiting.Store(maxWaits)
+	if status := ask("10s"); status != http.StatusServiceUnavailable {
+		t.Errorf("one more that waits: %d", status)
+	}
+	if status, text, _ := sends(c.http, c.url+"/validate/fail?timeout=10s", creation(t, plain)); status != http.StatusOK {
+		t.Errorf("one that need not wait: %d %s", status, text)
+	}
+}
+
 func TestNamespaceOfABeginning(t *testing.T) {
 	for text, want := range map[string]string{
 		creation(t, plain): "prod",

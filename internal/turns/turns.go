@@ -11,6 +11,7 @@ package turns
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -26,6 +27,7 @@ var (
 type Turns struct {
 	all   *semaphore.Weighted
 	share int64 // of one name
+	most  int   // of one name that have a turn or wait for one
 
 	mu    sync.Mutex
 	names map[string]*named
@@ -37,13 +39,19 @@ type named struct {
 }
 
 // New makes turns, of which one name has a share at most.
-func New(all, share int64) *Turns {
-	return &Turns{all: semaphore.NewWeighted(all), share: share, names: map[string]*named{}}
+func New(all, share int64) *Turns { return NewBounded(all, share, math.MaxInt32) }
+
+// NewBounded makes turns for which so many of one name wait at most: more get none.
+func NewBounded(all, share int64, waiting int) *Turns {
+	return &Turns{all: semaphore.NewWeighted(all), share: share, most: int(share) + waiting, names: map[string]*named{}}
 }
 
 // Take waits for a turn, which ends with a call of done.
 func (t *Turns) Take(ctx context.Context, name string) (done func(), err error) {
 	one := t.join(name)
+	if one == nil {
+		return nil, ErrOfName
+	}
 	if one.Acquire(ctx, 1) != nil {
 		t.leave(name)
 		return nil, ErrOfName
@@ -60,14 +68,20 @@ func (t *Turns) Take(ctx context.Context, name string) (done func(), err error) 
 	}, nil
 }
 
+// join is nil where too many wait.
 func (t *Turns) join(name string) *named {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.names[name] == nil {
-		t.names[name] = &named{Weighted: semaphore.NewWeighted(t.share)}
+	one := t.names[name]
+	if one == nil {
+		one = &named{Weighted: semaphore.NewWeighted(t.share)}
 	}
-	t.names[name].users++
-	return t.names[name]
+	if one.users >= t.most {
+		return nil
+	}
+	one.users++
+	t.names[name] = one
+	return one
 }
 
 func (t *Turns) leave(name string) {

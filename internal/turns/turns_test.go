@@ -37,3 +37,34 @@ func TestTurnsForOthers(t *testing.T) {
 		t.Errorf("%d names are left, or turns are not given back", len(turns.names))
 	}
 }
+
+// No more wait of one name than may.
+func TestWaitingOfAName(t *testing.T) {
+	turns := NewBounded(4, 1, 1)
+	done, err := turns.Take(t.Context(), "slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error)
+	go func() {
+		done, err := turns.Take(t.Context(), "slow")
+		if err == nil {
+			done()
+		}
+		waited <- err
+	}()
+	for users := 0; users < 2; time.Sleep(time.Millisecond) {
+		turns.mu.Lock()
+		users = turns.names["slow"].users
+		turns.mu.Unlock()
+	}
+	over, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := turns.Take(over, "slow"); !errors.Is(err, ErrOfName) || over.Err() != nil {
+		t.Errorf("a second that waits: %v", err)
+	}
+	done()
+	if err := <-waited; err != nil || len(turns.names) > 0 {
+		t.Errorf("the first that waits: %v, %d names are left", err, len(turns.names))
+	}
+}
