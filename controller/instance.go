@@ -67,6 +67,7 @@ func (c *claim) leads(lead func(context.Context) error) func(context.Context) er
 	return func(ctx context.Context) error {
 		claimed := c.await(ctx)
 		if ctx.Err() != nil {
+			c.standing.Store(nil) // another replica stands by
 			return nil
 		}
 		if !claimed {
