@@ -3,6 +3,7 @@ package controller
 import (
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +59,34 @@ func TestEditedIsNotReady(t *testing.T) {
 				t.Errorf("%+v", ready)
 			}
 		})
+	}
+}
+
+// A pass that has read a PolicyTranslation before it was marked does not overwrite the mark.
+func TestMarkIsKept(t *testing.T) {
+	read := readSource(object(t, "1"), v1alpha1.ModeEnforce, nil, nothing)
+	first := &v1alpha1.PolicyTranslation{
+		ObjectMeta: metav1.ObjectMeta{Name: TranslationName(read.ref)}, Spec: v1alpha1.PolicyTranslationSpec{Source: read.ref},
+	}
+	c := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(first).WithStatusSubresource(first).Build()
+	have, marked := &v1alpha1.PolicyTranslation{}, &v1alpha1.PolicyTranslation{}
+	for _, o := range []client.Object{have, marked} {
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(first), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta.SetStatusCondition(&marked.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: reasonEdited})
+	if err := c.Status().Update(t.Context(), marked); err != nil {
+		t.Fatal(err)
+	}
+	want := &v1alpha1.PolicyTranslation{ObjectMeta: metav1.ObjectMeta{Name: first.Name}, Spec: first.Spec}
+	meta.SetStatusCondition(&want.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "Ready"})
+	s := &statusWriter{writer: &writer{client: c, direct: c, tell: func(string) {}}, events: func(v1alpha1.PolicyReference, bool, string, string) {}}
+	if err := s.writeOne(t.Context(), have, want); !apierrors.IsConflict(err) {
+		t.Errorf("the status of an earlier version: %v, want a conflict", err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(first), have); err != nil || meta.FindStatusCondition(have.Status.Conditions, v1alpha1.ConditionReady).Reason != reasonEdited {
+		t.Errorf("the mark is overwritten: %v, %v", have.Status.Conditions, err)
 	}
 }
 

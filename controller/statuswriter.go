@@ -84,7 +84,9 @@ func (s *statusWriter) write(ctx context.Context, sources []*policySource, out *
 	})
 	maps.Copy(failed, each(gone, func(o client.Object) error { return s.writer.remove(ctx, o) }))
 	for _, name := range slices.Sorted(maps.Keys(failed)) {
-		log.FromContext(ctx).Error(failed[name], "the status cannot be written")
+		if !apierrors.IsConflict(failed[name]) { // the next pass sees what was written meanwhile
+			log.FromContext(ctx).Error(failed[name], "the status cannot be written")
+		}
 	}
 	return statuses, again || len(failed) > 0, nil
 }
@@ -124,7 +126,11 @@ func (s *statusWriter) writeOne(ctx context.Context, have, want *v1alpha1.Policy
 		}
 		status.Observe(want.Generation)
 	}
-	patch := client.RawPatch(types.MergePatchType, []byte(asJSON(map[string]any{"status": nullsFor(have.Status, status)})))
+	fields := map[string]any{"status": nullsFor(have.Status, status)}
+	if version := cmp.Or(want.ResourceVersion, have.ResourceVersion); version != "" {
+		fields["metadata"] = map[string]any{"resourceVersion": version} // who has marked it as edited meanwhile keeps the mark
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(asJSON(fields)))
 	s.writer.tell("status")
 	if err := s.writer.client.Status().Patch(ctx, want, patch, client.FieldOwner(Manager)); err != nil {
 		return err
