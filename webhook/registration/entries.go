@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"reflect"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -189,6 +190,12 @@ func (r *registry) add(namespace string, groups []*routeGroup) {
 		e := &entry{Route: g.Route, shard: g.shard(namespace), webhook: g.webhook(r.options)}
 		key := g.key(e)
 		if before := r.entries[key]; before != nil {
+			if !before.sharedBy(e) {
+				for _, p := range g.policies {
+					r.leaveOut(p, "its entry of the webhook's configuration would have the name "+before.webhook.Name+" of another one")
+				}
+				continue
+			}
 			e = before
 		} else {
 			sum += r.weight(g)
@@ -197,7 +204,7 @@ func (r *registry) add(namespace string, groups []*routeGroup) {
 		sum += len(namespace) + len(`"",`)
 		shard, added[key] = e.shard, e
 	}
-	if len(groups) == 0 {
+	if len(added) == 0 {
 		return
 	}
 	object := fmt.Sprintf("%s/%d", groups[0].Verb, shard)
@@ -216,6 +223,14 @@ func (r *registry) add(namespace string, groups []*routeGroup) {
 		}
 		r.entries[key] = e
 	}
+}
+
+// sharedBy tells whether an entry asks for the same as another one that would have its name.
+func (e *entry) sharedBy(other *entry) bool {
+	a, b := e.webhook, other.webhook
+	return e.shard == other.shard && reflect.DeepEqual(
+		[]any{a.ClientConfig, a.Rules, a.MatchConditions, a.TimeoutSeconds, a.SideEffects, a.FailurePolicy},
+		[]any{b.ClientConfig, b.Rules, b.MatchConditions, b.TimeoutSeconds, b.SideEffects, b.FailurePolicy})
 }
 
 // shard is the object of the entry: it depends on nothing that may change while somebody has

@@ -89,7 +89,7 @@ func (p Route) mode() string {
 func hashOf(v any) string {
 	text, _ := json.Marshal(v) // of what JSON has
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:5])
+	return hex.EncodeToString(sum[:16])
 }
 
 // nameLabel is the label with the name that the API server gives every Namespace.
