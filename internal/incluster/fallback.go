@@ -374,7 +374,8 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		o.log.Error(err, "this process has no name of its own")
 	}
-	by := cmp.Or(host, "webhook")
+	pod := os.Getenv("POD_NAME") // on the network of a node the host is the node, which is no Pod's name
+	by := cmp.Or(pod, host, "webhook")
 	o.book = shadow.New(by, time.Now)
 	if err := registerBook(o.book); err != nil {
 		return err
@@ -383,7 +384,7 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	o.replicas = newReplicas(by, func(ctx context.Context, name string) error {
+	o.replicas = newReplicas(pod, func(ctx context.Context, name string) error {
 		_, err := pods.CoreV1().Pods(o.namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	}, o.tellChanged)

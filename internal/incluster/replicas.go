@@ -15,9 +15,9 @@ import (
 )
 
 // replicas knows which processes are gone that have written what they said in shadow. A process
-// has the name of its Pod.
+// has the name of its Pod; where this one has none, nothing is known of others.
 type replicas struct {
-	self    string
+	self    string                                       // "" where it is not known
 	get     func(ctx context.Context, name string) error // a Pod
 	changed func()
 
@@ -35,6 +35,9 @@ func newReplicas(self string, get func(ctx context.Context, name string) error, 
 // gone tells of a process that its Pod is not there any more. Of one that nobody has asked about
 // that is found out afterwards.
 func (r *replicas) gone(by string) bool {
+	if r.self == "" {
+		return false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gone := r.known[by]

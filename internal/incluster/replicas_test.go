@@ -34,3 +34,16 @@ func TestReplicasThatAreGone(t *testing.T) {
 		t.Errorf("what was told is forgotten: %v, %d changes", r.known, changes)
 	}
 }
+
+// Where this process does not know its Pod, its names are those of hosts, and nobody is gone.
+func TestReplicasWithoutNames(t *testing.T) {
+	r := newReplicas("", func(_ context.Context, name string) error {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name)
+	}, func() { t.Error("a change") })
+	for range 2 {
+		if r.gone("node") {
+			t.Error("a node is gone")
+		}
+		r.look(t.Context())
+	}
+}
