@@ -21,6 +21,9 @@ import (
 const (
 	maxShard     = 640 << 10 // bytes of an object, as JSON
 	maxNamespace = 64 << 10  // bytes for the policies of a namespace
+	// maxConditioned is how many entries with match conditions a namespace has for each verb:
+	// API servers may spend a budget of their own on each.
+	maxConditioned = 8
 	// perEntry is what the API server notes of each entry: who has written which field.
 	perEntry = 1 << 10
 )
@@ -152,12 +155,20 @@ func (r *registry) within(list []candidate) (out []candidate) {
 	inTurn := slices.SortedFunc(slices.Values(list), func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(weights[a.Policy], weights[b.Policy]), cmp.Compare(a.FullName(), b.FullName()))
 	})
-	sum := 0
+	sum, conditioned := 0, map[string]bool{}
 	for _, c := range inTurn {
+		path := c.route.Path()
+		if len(c.route.Conditions) > 0 && !conditioned[path] && len(conditioned) == maxConditioned {
+			r.leaveOut(c.Policy, fmt.Sprintf("policies of the namespace %s have %d different sets of match conditions already; more are not allowed", c.Namespace, maxConditioned))
+			continue
+		}
 		if sum += weights[c.Policy]; sum > maxNamespace {
 			r.leaveOut(c.Policy, fmt.Sprintf("with it the policies of the namespace %s would take %d bytes of the webhook's configuration; %d are allowed", c.Namespace, sum, maxNamespace))
 			sum -= weights[c.Policy]
 			continue
+		}
+		if len(c.route.Conditions) > 0 {
+			conditioned[path] = true
 		}
 		out = append(out, c)
 	}

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -37,5 +38,39 @@ spec:
 	r.add("tenant", []*routeGroup{g})
 	if len(r.problems) != 1 || len(mine.names) != 1 {
 		t.Errorf("what asks for the same: %+v, %v", r.problems, mine.names)
+	}
+}
+
+// Policies of a namespace have so many different sets of match conditions. Those that share one,
+// or have none, and those of other namespaces, are not kept out.
+func TestConditionsOfANamespace(t *testing.T) {
+	var text strings.Builder
+	add := func(name, namespace, conditions string) {
+		fmt.Fprintf(&text, `---
+apiVersion: kyverno.io/v1
+kind: Policy
+metadata: {name: %s, namespace: %s}
+spec:
+  webhookConfiguration: {matchConditions: [%s]}
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {pattern: {metadata: {name: "?*"}}}
+`, name, namespace, conditions)
+	}
+	for i := range maxConditioned + 2 {
+		add(fmt.Sprintf("p%d", i), "tenant", fmt.Sprintf("{name: c, expression: '%d == 1'}", i))
+	}
+	add("p00", "tenant", "{name: c, expression: '0 == 1'}")
+	add("zz", "tenant", "")
+	add("other", "other", "{name: c, expression: '9 == 9'}")
+	entries, problems := entriesOf(parse(t, []byte(text.String())), kinds(t), options())
+	if len(entries) != maxConditioned+2 || len(problems) != 2 {
+		t.Errorf("%d entries, %+v", len(entries), problems)
+	}
+	for i, p := range problems {
+		if want := fmt.Sprintf("tenant/p%d", maxConditioned+i); p.Policy.FullName() != want || !p.Refused || !strings.Contains(p.Message, "8 different sets of match conditions") {
+			t.Errorf("%s is left out, want %s: %+v", p.Policy.FullName(), want, p.Message)
+		}
 	}
 }
