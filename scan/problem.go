@@ -18,6 +18,7 @@ type problems struct {
 	mu   sync.Mutex
 	all  error // why no scan begins
 	each []*problem
+	of   []*compile.Rule // of the policies that are scanned
 }
 
 // A problem is what cannot be done of one resource.
@@ -26,6 +27,7 @@ type problem struct {
 	rules    []*compile.Rule // that are about it
 	unread   error           // why its objects are not read
 	unheard  error           // why their changes are not heard
+	scanned  bool            // its objects were listed since it is among those that are scanned
 	objects  map[string]string
 	example  string // the UID of one of the objects
 }
@@ -43,7 +45,7 @@ func (p *problem) String() string {
 }
 
 // Problem is why reports are not up to date about objects that some rules are about; ""
-// where they are. known is false before the first scan.
+// where they are. known is false until all resources are scanned that the rules are about.
 func (s *Scanner) Problem(rules []*compile.Rule) (text string, known bool) {
 	p := &s.problems
 	p.mu.Lock()
@@ -51,12 +53,14 @@ func (s *Scanner) Problem(rules []*compile.Rule) (text string, known bool) {
 	if p.all != nil {
 		return fmt.Sprintf("no scan can begin: %v", p.all), true
 	}
+	known = p.each != nil && !slices.ContainsFunc(rules, func(r *compile.Rule) bool { return !slices.Contains(p.of, r) })
 	for _, one := range p.each {
 		if slices.ContainsFunc(one.rules, func(r *compile.Rule) bool { return slices.Contains(rules, r) }) {
 			text = cmp.Or(text, one.String())
+			known = known && one.scanned
 		}
 	}
-	return text, p.each != nil
+	return text, known || text != ""
 }
 
 // begin notes that a scan begins. What could not be done before counts until it is tried
@@ -65,13 +69,15 @@ func (p *problems) begin(policies Policies, served []*metav1.APIResourceList, re
 	p.mu.Lock()
 	changed := p.all != nil || p.each == nil
 	before := p.each
-	p.all, p.each = nil, []*problem{}
+	p.all, p.each, p.of = nil, []*problem{}, policies.Compiled.Rules
 	for _, r := range resources {
 		one := &problem{resource: r, objects: map[string]string{}}
 		if i := slices.IndexFunc(before, func(old *problem) bool { return old.resource == r }); i >= 0 {
 			one = before[i]
 		}
-		one.rules = asked(policies, served, r.GroupVersionResource)
+		rules := asked(policies, served, r.GroupVersionResource)
+		one.scanned = one.scanned && !slices.ContainsFunc(rules, func(r *compile.Rule) bool { return !slices.Contains(one.rules, r) })
+		one.rules = rules
 		p.each = append(p.each, one)
 	}
 	p.mu.Unlock()
@@ -92,7 +98,7 @@ func (p *problems) set(t task, err error) {
 	p.change(t.resource, func(one *problem) {
 		switch {
 		case t.name == "":
-			one.unread = err
+			one.unread, one.scanned = err, one.scanned || err == nil
 		case err != nil:
 			one.objects[t.uid] = fmt.Sprintf("%s: %v", nameOf(t), err)
 		default:
@@ -125,7 +131,7 @@ func (p *problems) change(r resource, how func(*problem)) {
 		return
 	}
 	one := p.each[i]
-	before := one.String()
+	before, scanned := one.String(), one.scanned
 	how(one)
 	if one.objects[one.example] == "" {
 		one.example = ""
@@ -134,7 +140,7 @@ func (p *problems) change(r resource, how func(*problem)) {
 			break
 		}
 	}
-	changed := one.String() != before
+	changed := one.String() != before || one.scanned != scanned
 	p.mu.Unlock()
 	p.changed(changed)
 }
