@@ -197,9 +197,6 @@ func (s simplifier) dual(n *node, boolean bool) *node {
 // c && a, which is false when c is an error and a is false.
 func (s simplifier) cond(n *node, boolean bool) *node {
 	c, a, b := n.args[0], n.args[1], n.args[2]
-	if m, ok := n.unnested(); ok {
-		return m
-	}
 	switch {
 	case c.isLit(true) && (boolean || a.typedLike(b)):
 		return a
@@ -212,7 +209,7 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	case a.isLit(false) && b.isLit(true):
 		return s.negated(c, boolean)
 	case !s.isTotal(c) || !c.isBool():
-		return n.erring(boolean)
+		return n
 	case equal(a, b):
 		return a
 	case b.isLit(false) && (boolean || a.isBool()):
@@ -227,58 +224,10 @@ func (s simplifier) cond(n *node, boolean bool) *node {
 	return n
 }
 
-// erring is n in a shorter form where the condition asks whether something that is never
-// null is: the branch that is never taken is a literal; where the other one is that literal
-// too, it is what is compared, and an error where that is one.
-func (n *node) erring(boolean bool) *node {
-	c, a, b := n.args[0], n.args[1], n.args[2]
-	if !c.asksNever() || c.operator() != Equals {
-		return n
-	}
-	switch {
-	case a.op != opBool && (boolean || a.isBool() && b.isBool()):
-		return newNode(node{op: opCond, args: []*node{c, Lit(false).n, b}})
-	case a.op != opBool || !equal(a, b):
-		return n
-	}
-	operator := Equals
-	if a.isLit(true) {
-		operator = Differs
-	}
-	return newNode(node{op: opBinary, name: string(operator), args: c.args})
-}
-
 // asksNever tells of a comparison with null of what is never null, if it is not an error.
 func (n *node) asksNever() bool {
 	o := n.operator()
 	return (o == Equals || o == Differs) && n.args[1].op == opNull && n.args[0].plain().operator() == Plus
-}
-
-// unnested asks for one condition after the other where the condition of n is a ternary
-// of which a branch decides: (p ? true : q) ? true : b is p ? true : q ? true : b.
-func (n *node) unnested() (*node, bool) {
-	c, a, b := n.args[0], n.args[1], n.args[2]
-	if c.op != opCond {
-		return nil, false
-	}
-	decided := func(branch *node) (*node, bool) {
-		switch {
-		case branch.isLit(true):
-			return a, a.op == opBool // which may be written twice
-		case branch.isLit(false):
-			return b, b.op == opBool
-		}
-		return nil, false
-	}
-	cond := func(args ...*node) *node { return newNode(node{op: opCond, args: args}) }
-	p, q, r := c.args[0], c.args[1], c.args[2]
-	if x, ok := decided(q); ok {
-		return cond(p, x, cond(r, a, b)), true
-	}
-	if x, ok := decided(r); ok {
-		return cond(p, cond(q, a, b), x), true
-	}
-	return nil, false
 }
 
 func (n *node) isLit(b bool) bool { return n.op == opBool && n.lit.(bool) == b }
