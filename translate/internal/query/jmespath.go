@@ -244,31 +244,18 @@ func or(l *read.Lowering, a, b read.Operand) read.Operand {
 	if isPredicate(a) && isPredicate(b) {
 		return read.BoolOf(cel.Or(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
 	}
-	return orWithin(l, a, b, nil)
-}
-
-// orWithin is or in a branch of a choice. What was asked on the way there is known: of
-// v || x || v the last v is falsy, so v || x || v || y is v || x || y.
-func orWithin(l *read.Lowering, a, b read.Operand, way read.Answers) read.Operand {
-	switch {
-	case a.Form == read.ChoiceForm:
-		return a.With(orWithin(l, *a.Then, b, way.And(a.C)), orWithin(l, *a.Els, b, way.Without(*a.Then, a.C)))
-	case a.Form == read.ErrorForm:
-		return a
+	if a.Form == read.ChoiceForm {
+		return a.With(or(l, *a.Then, b), or(l, *a.Els, b))
 	}
 	taken := read.Truthy(l, a)
 	if a.Form == read.PlaceForm && a.V.Kind() == schema.Int {
 		taken = a.V.Found() // never falsy
 	}
-	if is, known := way.Of(taken); known && !is {
-		return way.Left(b)
-	}
-	chosen := a.TruthyNow(taken)
-	left := way.Without(chosen, taken).Left(b)
+	chosen := a.TruthyNow()
 	if a.Form == read.PlaceForm && a.V.Kind() == schema.Bool { // of a boolean, only true is taken
 		chosen = read.LitOf(true)
 	}
-	return read.Choice(taken, chosen, left)
+	return read.Choice(taken, chosen, b)
 }
 
 // isPredicate tells that j is a boolean that an expression of ours gives.

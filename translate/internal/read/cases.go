@@ -1,11 +1,6 @@
 package read
 
-import (
-	"slices"
-
-	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/diag"
-)
+import "github.com/kvap/kvap/diag"
 
 // A choice has a branch for each way in which it may come out. Choices that meet
 // in one expression would multiply, so what is built of them keeps to a bound.
@@ -81,55 +76,6 @@ func (j Operand) repeatable() bool {
 		_, _, path := branch.V.Expr.OptionalPath()
 		return !path
 	})
-}
-
-// Answers are what was asked on the way to a branch of a choice, and what came of it.
-type Answers []answer
-
-type answer struct {
-	c     cel.Bool
-	is    bool
-	falsy cel.Value // what is known to be falsy where it is there; or zero
-}
-
-// And are the answers where c holds.
-func (a Answers) And(c cel.Bool) Answers { return append(slices.Clip(a), answer{c: c, is: true}) }
-
-// Without are the answers where c does not hold, and j is not what is chosen. If c asked
-// whether it is falsy, it is.
-func (a Answers) Without(j Operand, c cel.Bool) Answers {
-	out := answer{c: c}
-	if j.known.truthy && cel.Equal(j.known.by.Value, c.Value) {
-		out.falsy = j.V.Expr
-	}
-	return append(slices.Clip(a), out)
-}
-
-// Of is what c is, where that was asked.
-func (a Answers) Of(c cel.Bool) (is, known bool) {
-	for _, b := range a {
-		if cel.Equal(b.c.Value, c.Value) {
-			return b.is, true
-		}
-	}
-	return false, false
-}
-
-// Left is j without the branches that these answers rule out.
-func (a Answers) Left(j Operand) Operand {
-	switch j.Form {
-	case PlaceForm:
-		j.known.falsy = j.known.falsy || slices.ContainsFunc(a, func(b answer) bool { return !b.falsy.IsZero() && cel.Equal(b.falsy, j.V.Expr) })
-	case ChoiceForm:
-		switch is, known := a.Of(j.C); {
-		case known && is:
-			return a.Left(*j.Then)
-		case known:
-			return a.Left(*j.Els)
-		}
-		return j.With(a.And(j.C).Left(*j.Then), a.Without(*j.Then, j.C).Left(*j.Els))
-	}
-	return j
 }
 
 // Multiply tells that texts joined branch by branch would be too many, or would

@@ -123,12 +123,8 @@ func (j Operand) Settled() Operand {
 }
 
 // traits are what is known of a value where it is there, as it was asked before: that it
-// is not null; that it is neither null nor falsy, by some condition; that it is one of
-// both.
-type traits struct {
-	Present, truthy, falsy bool
-	by                     cel.Bool
-}
+// is not null; that it is neither null nor falsy.
+type traits struct{ Present, truthy bool }
 
 // Traits is what is known of j, which is there for certain.
 func (j Operand) Traits() traits {
@@ -145,10 +141,10 @@ func (j Operand) PresentNow() Operand {
 	return j
 }
 
-// TruthyNow is j inside a context where a condition holds: it is there and not falsy.
-func (j Operand) TruthyNow(by cel.Bool) Operand {
+// TruthyNow is j inside a context where it is there and not falsy.
+func (j Operand) TruthyNow() Operand {
 	j = j.PresentNow()
-	j.known.truthy, j.known.by = true, by
+	j.known.truthy = true
 	return j
 }
 

@@ -20,7 +20,7 @@ type Pred struct {
 	Lit      func(any) cel.Bool                     // also nil, for null
 	Value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	Sequence func(Sequence) cel.Bool                // a list that is there; nil for false
-	traits   func(traits) (is, known bool)          // what follows from what is known; nil for nothing
+	truth    bool                                   // it holds of what is known not to be falsy
 	// Neutral are more literals of a type that may stand in for a missing value, where
 	// the verdict on one is that on null.
 	Neutral func(*schema.Type) []any
@@ -71,10 +71,8 @@ func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 	case HashForm:
 		panic(l.Unsupported("a comparison of a multi-select hash"))
 	}
-	if p.traits != nil {
-		if is, known := p.traits(j.Traits()); known {
-			return cel.Lit(is)
-		}
+	if p.truth && j.Traits().truthy {
+		return cel.True()
 	}
 	return valueHolds(l, j.V, strict, p)
 }

@@ -48,8 +48,8 @@ func Truthy(l *Lowering, j Operand) cel.Bool {
 		return b
 	}
 	return Holds(l, j, false, Pred{
-		Lit:    func(v any) cel.Bool { return cel.Lit(Truth(v)) },
-		traits: func(of traits) (is, known bool) { return of.truthy, of.truthy || of.falsy },
+		Lit:   func(v any) cel.Bool { return cel.Lit(Truth(v)) },
+		truth: true,
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch KindOf(t) {
 			case schema.Bool:
