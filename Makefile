@@ -13,7 +13,7 @@ HELM := go tool -modfile=tools/helm.mod helm
 FUZZTIME ?= 1m
 CORPUS ?= ../shared/corpus
 
-.PHONY: help demo build platforms screenshot plot test e2e e2e-conformance e2e-packages e2e-moves e2e-budget e2e-fixtures e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart release image golden conformance bench fuzz clean
+.PHONY: help demo build platforms screenshot plot test e2e e2e-conformance e2e-packages e2e-moves e2e-budget e2e-fixtures e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart release image golden conformance reach worth bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -120,6 +120,12 @@ conformance: ## judge the corpus of recorded requests, where it is at hand
 	go run ./internal/conformance -corpus $(CORPUS) -pack match
 	go run ./internal/conformance -corpus $(CORPUS) -guard never
 	[ ! -d $(CORPUS)/policies ] || go run ./cmd/kvap check $(CORPUS)/policies --only types --fail-on note --kubernetes-version 1.30,1.31,1.32,1.33,1.34,1.35,1.36,1.37
+
+reach: ## what of translate and cel the policies of the corpus reach, into docs/core.md: two minutes
+	go run ./internal/measure -corpus $(CORPUS) -update reach
+
+worth: ## what each mechanism that shortens expressions is worth: half an hour
+	go run ./internal/measure -corpus $(CORPUS) worth
 
 bench: ## how fast, with how many allocations: ./fixtures has reading, translating, emitting
 	go test -run '^$$' -bench . -benchmem ./...

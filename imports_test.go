@@ -105,6 +105,8 @@ internal/benchadmission: everything
 internal/benchadmission/plot:
 internal/benchwebhook: interp policy webhook webhook/certs
 internal/benchcluster: everything
+internal/measure:
+internal/measure/lower: cel compile policy schema translate
 internal/conformance: everything
 internal/controlplane:
 internal/cluster: api/v1alpha1 cel internal/exit internal/input schema
