@@ -85,7 +85,7 @@ func (p printer) readPack(name string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it is only read
+	defer file.Close()
 	plain, err := gzip.NewReader(file)
 	if err != nil {
 		return err
