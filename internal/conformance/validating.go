@@ -65,7 +65,7 @@ func gravest(opinions []judge.Opinion) []judge.Opinion {
 	if len(opinions) == 0 {
 		return nil
 	}
-	order := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Error, interp.Fail}
+	order := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Unknown, interp.Error, interp.Fail}
 	out := opinions[0]
 	for _, o := range opinions[1:] {
 		if o.Native.Graver(out.Native) {
