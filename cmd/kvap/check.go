@@ -80,7 +80,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	addChoice(fs, &f.output, "output", "text", "output format: text, wide, json, sarif, junit, markdown, github or html", "text", "wide", "json", "sarif", "junit", "markdown", "github", "html")
 	addChoice(fs, &f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note", severities()...)
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
-	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint; all of them by default")
+	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint, to which belongs what converting says; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
 	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to check, and files without policies are passed over")
 	fs.StringSliceVar(&f.ignore, "ignore", nil, "codes of findings that are accepted, as KV413")

@@ -48,7 +48,9 @@ func (run *Run) Compile(releases []convert.Choices) {
 	for _, c := range releases {
 		done := convert.Compile(run.Sources, c)
 		for _, d := range append(done.Found, done.Relations()...) {
-			run.said = append(run.said, findingOf(d, c.Translate.Release.String()))
+			if d.Severity == diag.Error || run.looksFor(check.Lint) {
+				run.said = append(run.said, findingOf(d, c.Translate.Release.String()))
+			}
 		}
 		run.newest = done
 		made = append(made, check.Made(done.Objects, done.Mutating, c.Translate.Release)...)
@@ -63,6 +65,11 @@ func (run *Run) Compile(releases []convert.Choices) {
 		checked := documents[diag.Pos{File: f.File, Line: f.Line}] || f.Line == 0 && files[f.File]
 		return f.Code == diag.UnreadKind || f.Code == diag.OtherEngine || f.Code == diag.OtherKind && checked
 	})
+}
+
+// looksFor reports whether a part is looked at.
+func (run *Run) looksFor(part check.Part) bool {
+	return len(run.Options.Parts) == 0 || slices.Contains(run.Options.Parts, part)
 }
 
 // Unread are the policies of kinds that are not read.
@@ -145,7 +152,7 @@ func findingOf(d diag.Diagnostic, release string) report.Finding {
 
 // Signers are the policies that verify images, with what is wrong with who must have signed.
 func (run *Run) Signers() (out []report.CheckedObject) {
-	if run.newest == nil || len(run.Options.Parts) > 0 && !slices.Contains(run.Options.Parts, check.Lint) {
+	if run.newest == nil || !run.looksFor(check.Lint) {
 		return nil
 	}
 	for _, p := range run.newest.Policies {
