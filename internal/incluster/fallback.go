@@ -377,7 +377,7 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 	pod := os.Getenv("POD_NAME") // on the network of a node the host is the node, which is no Pod's name
 	by := cmp.Or(pod, host, "webhook")
 	o.book = shadow.New(by, time.Now)
-	if err := registerBook(o.book); err != nil {
+	if err := replace(o.book); err != nil {
 		return err
 	}
 	pods, err := kubernetes.NewForConfig(config)
@@ -389,26 +389,36 @@ func (o *fallback) keepBook(ctx context.Context, config *rest.Config) error {
 		return err
 	}, o.tellChanged)
 	translations := client.Resource(schema.GroupVersionResource{Group: v1alpha1.Group, Version: v1alpha1.Version, Resource: "policytranslations"})
-	tell := func(ctx context.Context, what string, status map[string]any, of v1alpha1.PolicyReference, again func(v1alpha1.PolicyReference)) {
-		err := tellEntries(ctx, translations, of, what+by, status)
-		if err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
-			o.log.V(1).Info("what was judged is not written", "policy", of.Name, "reason", err.Error())
-			again(of)
-		}
-	}
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
-		for _, page := range o.book.News() {
-			tell(ctx, "kvap-shadow-", map[string]any{"shadow": []v1alpha1.ShadowStatus{page.Status}}, page.Source, o.book.Again)
-		}
-		for _, p := range o.health.news() {
-			status := map[string]any{} // what is not there any more goes
-			if len(p.rules) > 0 {
-				status["erring"] = []v1alpha1.ErringRules{{By: by, Generation: p.Generation, Rules: p.rules}}
-			}
-			tell(ctx, "kvap-erring-", status, p.Source, o.health.again)
-		}
+		o.tellNews(by, func(of v1alpha1.PolicyReference, manager string, status map[string]any) error {
+			return tellEntries(ctx, translations, of, manager, status)
+		})
 	}, tellEvery)
 	return nil
+}
+
+// tellNews writes what this process has to say of policies, and says again what cannot be written.
+// The webhook may serve a policy before it has a PolicyTranslation: rules that err are said again
+// until it has one.
+func (o *fallback) tellNews(by string, write func(of v1alpha1.PolicyReference, manager string, status map[string]any) error) {
+	for _, page := range o.book.News() {
+		err := write(page.Source, "kvap-shadow-"+by, map[string]any{"shadow": []v1alpha1.ShadowStatus{page.Status}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			o.log.V(1).Info("what was judged is not written", "policy", page.Source.Name, "reason", err.Error())
+			o.book.Again(page.Source)
+		}
+	}
+	for _, p := range o.health.news() {
+		status := map[string]any{} // what is not there any more goes
+		if len(p.rules) > 0 {
+			status["erring"] = []v1alpha1.ErringRules{{By: by, Generation: p.Generation, Rules: p.rules}}
+		}
+		err := write(p.Source, "kvap-erring-"+by, status)
+		if err != nil && (len(p.rules) > 0 || !apierrors.IsNotFound(err)) {
+			o.log.V(1).Info("which rules err is not written", "policy", p.Source.Name, "reason", err.Error())
+			o.health.again(p.Source)
+		}
+	}
 }
 
 // tellEntries writes the entries of this process, as a field manager, and leaves those of others.

@@ -2,15 +2,28 @@ package incluster
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	dto "github.com/prometheus/client_model/go"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/webhook/endpoint"
+	"github.com/kvap/kvap/webhook/shadow"
 )
 
 // there are the ConfigMaps of a world without registries.
@@ -126,4 +139,73 @@ func TestRuleErrs(t *testing.T) {
 	if note(interp.Error, interp.Error, interp.Error); len(h.errors) != 0 || len(h.news()) != 0 {
 		t.Errorf("of a policy that is gone: %+v", h.errors)
 	}
+}
+
+// A rule that errs before its policy has a PolicyTranslation is told of once it has one; that no
+// rule errs need not be said of what is not there.
+func TestErringIsToldWhenItCanBe(t *testing.T) {
+	h, p := healthOf(t, there{}, `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: p}
+spec:
+  rules:
+  - name: r
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    context: [{name: a, apiCall: {urlPath: /api/v1/namespaces}}]
+    validate: {message: m, deny: {}}
+`)
+	o := &fallback{log: logr.Discard(), health: h, book: shadow.New("here", time.Now)}
+	missing := apierrors.NewNotFound(schema.GroupResource{Resource: "policytranslations"}, "p")
+	var told []map[string]any
+	tell := func(err error) int {
+		told = nil
+		o.tellNews("here", func(_ v1alpha1.PolicyReference, _ string, status map[string]any) error {
+			told = append(told, status)
+			return err
+		})
+		return len(told)
+	}
+	for range errsFrom {
+		h.note(webhook.Record{Of: p, Rule: "r", Status: interp.Error, Message: "it cannot be read"})
+	}
+	if tell(missing) != 1 || tell(errors.New("no answer")) != 1 || tell(nil) != 1 || told[0]["erring"] == nil {
+		t.Errorf("it is told while it cannot be written, last %v", told)
+	}
+	if tell(nil) != 0 {
+		t.Errorf("what was written is told again: %v", told)
+	}
+	h.note(webhook.Record{Of: p, Rule: "r", Status: interp.Pass})
+	if tell(missing) != 1 || tell(missing) != 0 {
+		t.Errorf("that no rule errs is said again of what is not there: %v", told)
+	}
+}
+
+// The metric is about the certificate of the server that runs.
+func TestExpiryIsOfTheLastServer(t *testing.T) {
+	for year := range 2 {
+		ends := time.Date(2030+year, 1, 1, 0, 0, 0, 0, time.UTC)
+		if err := expiryMetric(shown{leaf: &x509.Certificate{NotAfter: ends}}); err != nil {
+			t.Fatal(err)
+		}
+		families, err := metrics.Registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool {
+			return f.GetName() == "kvap_webhook_certificate_expires_timestamp_seconds"
+		})
+		if i < 0 || families[i].GetMetric()[0].GetGauge().GetValue() != float64(ends.Unix()) {
+			t.Errorf("of the server until %v: %v", ends, families[max(i, 0)])
+		}
+	}
+}
+
+// shown is a source with one certificate.
+type shown struct {
+	endpoint.CertificateSource
+	leaf *x509.Certificate
+}
+
+func (s shown) Certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return &tls.Certificate{Leaf: s.leaf}, nil
 }

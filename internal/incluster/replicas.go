@@ -2,16 +2,11 @@ package incluster
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/kvap/kvap/webhook/shadow"
 )
 
 // replicas knows which processes are gone that have written what they said in shadow. A process
@@ -75,15 +70,4 @@ func (r *replicas) look(ctx context.Context) {
 	if found {
 		r.changed()
 	}
-}
-
-// registerBook has what was said in shadow be a metric. A book takes the place of one before it.
-func registerBook(book *shadow.Book) error {
-	err := metrics.Registry.Register(book)
-	var before prometheus.AlreadyRegisteredError
-	if errors.As(err, &before) {
-		metrics.Registry.Unregister(before.ExistingCollector)
-		return metrics.Registry.Register(book)
-	}
-	return err
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"maps"
 	"slices"
 
@@ -20,7 +19,6 @@ import (
 	typedadmissionv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/webhook/certs"
@@ -91,7 +89,7 @@ func watchSecret(ctx context.Context, client toolscache.Getter, namespace string
 
 // expiryMetric tells when the certificate ends that the webhook shows.
 func expiryMetric(source endpoint.CertificateSource) error {
-	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	return replace(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kvap_webhook_certificate_expires_timestamp_seconds", Help: "When the certificate ends that the webhook shows; 0 where it shows none.",
 	}, func() float64 {
 		shown, err := source.Certificate(&tls.ClientHelloInfo{})
@@ -99,12 +97,7 @@ func expiryMetric(source endpoint.CertificateSource) error {
 			return 0
 		}
 		return float64(shown.Leaf.NotAfter.Unix())
-	})
-	var before prometheus.AlreadyRegisteredError
-	if err := metrics.Registry.Register(gauge); !errors.As(err, &before) {
-		return err
-	}
-	return nil
+	}))
 }
 
 // areTold tells whether API servers are told to trust an authority, by each configuration of

@@ -239,6 +239,13 @@ func register[C prometheus.Collector](c *C) error {
 	return err
 }
 
+// replace registers a collector that reads what this server knows, in the place of that of one
+// before it.
+func replace(c prometheus.Collector) error {
+	metrics.Registry.Unregister(c)
+	return metrics.Registry.Register(c)
+}
+
 func (c trustCounter) count(err error) {
 	result := "taken"
 	switch {
