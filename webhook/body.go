@@ -220,11 +220,12 @@ func (b *body) end(why error) error {
 	return b.ended
 }
 
-// idle is since when no bytes come; ok is false for one that waits for memory.
-func (b *body) idle() (since time.Time, ok bool) {
+// state is since when no bytes come, or it waits; and whether it does. Ended tells that it makes
+// room already.
+func (b *body) state() (since time.Time, waits, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.heard, !b.waits && b.ended == nil
+	return b.heard, b.waits, b.ended != nil
 }
 
 // free gives back what the body has taken, and forgets it.
@@ -234,19 +235,12 @@ func (b *body) free() {
 	b.large.free()
 }
 
-// join has a body be read. Where too many are, the one of which no bytes have come for longest
-// makes room for it.
+// join has a body be read. Where too many are, one makes room for it.
 func (m *memory) join(b *body) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.reading) >= maxReading {
-		var last *body
-		var since time.Time
-		for other := range m.reading {
-			if heard, ok := other.idle(); ok && (last == nil || heard.Before(since)) {
-				last, since = other, heard
-			}
-		}
+		last := m.last()
 		if last == nil {
 			return false
 		}
@@ -255,6 +249,22 @@ func (m *memory) join(b *body) bool {
 	}
 	m.reading[b] = true
 	return true
+}
+
+// last is the body that makes room: the one of which no bytes have come for longest, or where
+// all wait, for memory or a turn, the one that came last to wait.
+func (m *memory) last() (out *body) {
+	var idle bool
+	var since time.Time
+	for b := range m.reading {
+		heard, waits, ended := b.state()
+		switch {
+		case ended:
+		case out == nil, !waits && (!idle || heard.Before(since)), waits && !idle && heard.After(since):
+			out, idle, since = b, !waits, heard
+		}
+	}
+	return out
 }
 
 func (m *memory) leave(b *body) {

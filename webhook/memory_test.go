@@ -71,3 +71,25 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		t.Errorf("left are %d of the small and %d of the large, %d are read", m.small.left, m.large.left, len(m.reading))
 	}
 }
+
+// Bodies that all wait, as for memory that others have, leave room to be read for one more: the
+// last of them goes. One that is idle goes before.
+func TestRoomAmongThoseThatWait(t *testing.T) {
+	m := newMemory(1, newMetrics(nil))
+	began := time.Now()
+	one := func(after time.Duration, waits bool) *body {
+		return &body{memory: m, heard: began.Add(after), waits: waits, interrupt: func() {}}
+	}
+	first, last := one(0, true), one(time.Hour, true)
+	for i := range maxReading - 2 {
+		m.reading[one(time.Duration(i+1)*time.Second, true)] = true
+	}
+	m.reading[first], m.reading[last] = true, true
+	idle := one(2*time.Hour, false)
+	if !m.join(idle) || !errors.Is(last.ended, errBusy) || first.ended != nil || len(m.reading) != maxReading {
+		t.Errorf("the last ended with %v, the first with %v, %d are read", last.ended, first.ended, len(m.reading))
+	}
+	if !m.join(one(0, true)) || !errors.Is(idle.ended, errBusy) {
+		t.Errorf("the idle one ended with %v", idle.ended)
+	}
+}
