@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -70,12 +71,12 @@ type Evaluation struct {
 	totals  totals
 	told    map[string]bool // warnings, by their text
 	missing map[diag.Pos]judge.Lookup
-	unknown map[diag.Pos]judge.Lookup
+	unknown map[judge.Lookup]bool
 }
 
 // New reads what rules look up.
 func New(o Options) (*Evaluation, error) {
-	e := &Evaluation{options: o, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}, unknown: map[diag.Pos]judge.Lookup{}}
+	e := &Evaluation{options: o, told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}, unknown: map[judge.Lookup]bool{}}
 	e.out = o.newOutput()
 	return e, e.readObjects()
 }
@@ -149,6 +150,7 @@ type totals struct {
 	Violations    int `json:"violations"`    // requests with one
 	Disagreements int `json:"disagreements"` // rules on requests
 	NotJudged     int `json:"notJudged"`
+	Unknown       int `json:"unknown"` // requests of which some rule cannot tell, for want of what was not given
 	erred         int // requests with a violation that is an error alone
 	unmatched     int // requests of which no rule says anything
 }
@@ -252,18 +254,22 @@ func (e *Evaluation) note(j judged) error {
 	if !j.unread && !slices.ContainsFunc(j.opinions, func(o judge.Opinion) bool { return !silent(o) }) {
 		e.totals.unmatched++
 	}
-	violated, found := false, false
+	violated, found, unknown := false, false, false
 	j.lacks = make([]bool, len(j.opinions))
 	for i, o := range j.opinions {
 		if o.Violated() {
 			violated = true
 			found = found || o.Native == apiserver.Deny || o.Status == interp.Fail
 		}
+		unknown = unknown || o.Native == apiserver.Unknown || o.Status == interp.Unknown
 		j.lacks[i] = e.noteMissing(o)
 		j.lacks[i] = j.lacks[i] || j.incomplete != ""
 		if !o.Agree() && !j.lacks[i] {
 			e.totals.Disagreements++
 		}
+	}
+	if unknown {
+		e.totals.Unknown++
 	}
 	if violated {
 		e.totals.Violations++
@@ -298,7 +304,7 @@ func (e *Evaluation) once(d diag.Diagnostic) {
 // the two sides need not agree: what they say is not about the request.
 func (e *Evaluation) noteMissing(o judge.Opinion) (some bool) {
 	if o.Lacks != nil {
-		e.unknown[o.Lacks.Pos] = *o.Lacks
+		e.unknown[*o.Lacks] = true
 		return true
 	}
 	if o.Native == apiserver.Unknown {
@@ -322,8 +328,9 @@ func (e *Evaluation) reportMissing() {
 		e.Found = append(e.Found, diag.Errorf(pos, diag.MissingObject,
 			"the rule reads the %s, which was not given, so it errs; give it with --param FILE", e.missing[pos]))
 	}
-	for _, pos := range slices.SortedFunc(maps.Keys(e.unknown), diag.Pos.Compare) {
-		e.Found = append(e.Found, diag.Errorf(pos, diag.MissingObject,
-			"the rule reads the %s, which was not given, so it is not judged; give it with --param FILE", e.unknown[pos]))
+	inOrder := func(a, b judge.Lookup) int { return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Name, b.Name)) }
+	for _, l := range slices.SortedFunc(maps.Keys(e.unknown), inOrder) {
+		e.Found = append(e.Found, diag.Errorf(l.Pos, diag.MissingObject,
+			"the rule reads the %s, which was not given, so it is not judged; give it with --param FILE", l))
 	}
 }

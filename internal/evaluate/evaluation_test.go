@@ -38,7 +38,7 @@ func TestEvalVerdict(t *testing.T) {
 			var out bytes.Buffer
 			e := &Evaluation{
 				judges: &judge.Judges{Rules: []*compile.Form{rule}}, out: Options{Stdout: &out}.newOutput(),
-				told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}, unknown: map[diag.Pos]judge.Lookup{},
+				told: map[string]bool{}, missing: map[diag.Pos]judge.Lookup{}, unknown: map[judge.Lookup]bool{},
 			}
 			for _, j := range c.judged {
 				if err := e.note(j); err != nil {

@@ -211,6 +211,9 @@ func (t totals) String() string {
 	if t.unmatched > 0 {
 		s += fmt.Sprintf(", %d about which no rule says anything", t.unmatched)
 	}
+	if t.Unknown > 0 {
+		s += fmt.Sprintf(", %d of which a rule cannot tell", t.Unknown)
+	}
 	if t.NotJudged > 0 {
 		s += fmt.Sprintf(", %d not judged", t.NotJudged)
 	}

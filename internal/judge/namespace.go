@@ -115,6 +115,9 @@ func NamespaceNotGiven(name string) string {
 // unknown notes that the judges cannot tell, for the namespace of the request was not given.
 func (o *Opinion) unknown(namespace string) {
 	why := NamespaceNotGiven(namespace)
+	if o.Native == apiserver.NoMatch && o.Status == interp.None { // the rule is not about the request
+		return
+	}
 	if o.Native != apiserver.NoMatch {
 		o.Native, o.NativeMessage, o.Refused = apiserver.Unknown, why, false
 	}
