@@ -97,7 +97,7 @@ type sameFinding struct {
 	code       diag.Code
 	severity   diag.Severity
 	pos        diag.Pos
-	message    string
+	message    string // but for the release
 	known      bool
 }
 
@@ -117,7 +117,11 @@ func NewCheck(objects []CheckedObject, input []Finding, releases []string, accep
 			if len(o.Releases) == 0 { // as a policy that is not read
 				f.Releases = slices.Clone(releases)
 			}
-			same := sameFinding{o.Kind, o.Name, f.Code, f.Severity, f.Pos(), f.Message, f.Known}
+			text := f.Message
+			if f.Release != "" { // which it may name
+				text = strings.ReplaceAll(text, f.Release, "")
+			}
+			same := sameFinding{o.Kind, o.Name, f.Code, f.Severity, f.Pos(), text, f.Known}
 			earlier := first[same]
 			if earlier == nil {
 				first[same] = &f

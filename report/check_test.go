@@ -52,6 +52,19 @@ func TestCheckTotals(t *testing.T) {
 	}
 }
 
+// What names its release is one finding for several all the same; what differs otherwise is not.
+func TestCheckJoinsReleases(t *testing.T) {
+	of := func(release, message string) report.Finding {
+		return report.Finding{Code: diag.UnknownField, Severity: diag.Warning, Release: release, File: "a.yaml", Line: 4, Message: message}
+	}
+	c := report.NewCheck(nil, []report.Finding{
+		of("1.30", "no Pod has a field x in Kubernetes 1.30"), of("1.36", "no Pod has a field x in Kubernetes 1.36"), of("1.36", "no Pod has a field y in Kubernetes 1.36"),
+	}, []string{"1.30", "1.36"}, func(report.Finding, diag.Pos) string { return "" })
+	if c.Totals.Warnings != 2 || len(c.Diagnostics) != 2 || len(c.Diagnostics[0].Releases) != 2 || len(c.Diagnostics[1].Releases) != 1 {
+		t.Errorf("%+v", c.Diagnostics)
+	}
+}
+
 // The JSON of a check is an interface: fields are added, never renamed or dropped.
 func TestCheckJSONKeys(t *testing.T) {
 	var b bytes.Buffer

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -171,6 +172,9 @@ func (f *checkFlags) configure(cmd *cobra.Command, args []string) (*acceptance.C
 		if flag.Changed {
 			continue
 		}
+		if hasFraction(config.Check[name]) {
+			return nil, exit.Usage(fmt.Errorf("%s: check.%s: YAML reads this as the number %v; write it in quotes", config.File(), name, config.Check[name]))
+		}
 		for _, value := range valuesOf(config.Check[name]) {
 			if name == "crds" || name == "param" {
 				value = config.Path(value)
@@ -199,6 +203,16 @@ func (f *checkFlags) configuration(args []string) (*acceptance.Configuration, er
 		return acceptance.Find(near)
 	}
 	return acceptance.Read(f.config)
+}
+
+// hasFraction reports whether a value, or one of a list, is a number with a fraction, which no flag
+// has: it is a release, of which YAML makes 1.3 where 1.30 is written.
+func hasFraction(value any) bool {
+	if list, ok := value.([]any); ok {
+		return slices.ContainsFunc(list, hasFraction)
+	}
+	number, ok := value.(float64)
+	return ok && number != math.Trunc(number)
 }
 
 // valuesOf are the values of a flag as somebody would type them.
