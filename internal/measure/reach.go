@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -51,7 +50,9 @@ func reach(ctx context.Context, sets []set, scratch string, c choices) error {
 		runs = append(runs, run)
 	}
 	var out bytes.Buffer
-	writeReach(&out, sets, runs)
+	if err := writeReach(&out, sets, runs); err != nil {
+		return err
+	}
 	for i, e := range examples {
 		file := filepath.Join(scratch, fmt.Sprintf("example%d.yaml", i))
 		if err := os.WriteFile(file, []byte(exampleHead+e.rule+"}]}\n"), 0o600); err != nil {
@@ -63,7 +64,7 @@ func reach(ctx context.Context, sets []set, scratch string, c choices) error {
 		}
 		all, own := run.functions(""), run.functions("translate")
 		fmt.Fprintf(&out, "\nFor %s run %d functions in %d packages; of `translate` %d in %d files.\n",
-			e.name, len(all), len(packagesOf(all)), len(own), len(filesOf(own)))
+			e.name, len(all), distinct(all, function.room), len(own), distinct(own, func(f function) string { return f.file }))
 	}
 	if c.list {
 		real := runs[len(runs)-2]
@@ -174,20 +175,13 @@ func (c coverage) functions(folder string) []function {
 	return slices.DeleteFunc(c.all(), func(f function) bool { return c.hit[f] == 0 || !strings.HasPrefix(f.file, folder) })
 }
 
-func packagesOf(fs []function) map[string]bool {
+// distinct is in how many places, as of tells them, functions stand.
+func distinct(fs []function, of func(function) string) int {
 	out := map[string]bool{}
 	for _, f := range fs {
-		out[f.room()] = true
+		out[of(f)] = true
 	}
-	return out
-}
-
-func filesOf(fs []function) map[string]bool {
-	out := map[string]bool{}
-	for _, f := range fs {
-		out[f.file] = true
-	}
-	return out
+	return len(out)
 }
 
 // functionsOf are the functions of a file.
@@ -223,11 +217,16 @@ func nameOf(f *ast.FuncDecl) string {
 	return f.Name.Name
 }
 
-// size is how large a folder is, without tests.
-func size(folder string) (lines, files int, err error) {
+// size is how large a folder is, without tests, and without the folders in it unless it is whole.
+func size(folder string, whole bool) (lines, files int, err error) {
 	err = filepath.WalkDir(folder, func(name string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+		switch {
+		case err != nil:
 			return err
+		case d.IsDir() && name != folder && !whole:
+			return filepath.SkipDir
+		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
 		}
 		text, err := os.ReadFile(name)
 		lines, files = lines+bytes.Count(text, []byte("\n")), files+1
@@ -237,9 +236,7 @@ func size(folder string) (lines, files int, err error) {
 }
 
 // writeReach writes the table: a room in a line, and all of translate and cel.
-func writeReach(out *bytes.Buffer, sets []set, runs []coverage) {
-	w := bufio.NewWriter(out)
-	defer w.Flush() //nolint:errcheck // into memory
+func writeReach(w *bytes.Buffer, sets []set, runs []coverage) error {
 	last := runs[len(runs)-1]
 	fmt.Fprint(w, "| room | lines | files | functions | statements |")
 	for i, s := range sets {
@@ -261,11 +258,9 @@ func writeReach(out *bytes.Buffer, sets []set, runs []coverage) {
 		if whole && folder == "cel" {
 			continue
 		}
-		var lines, files int
-		if whole {
-			lines, files, _ = size(folder)
-		} else {
-			lines, files = flat(folder)
+		lines, files, err := size(folder, whole)
+		if err != nil {
+			return err
 		}
 		fmt.Fprintf(w, "| %s | %d | %d | %d | %d |", room, lines, files, len(rooms[room]), sum(rooms[room], last.statements))
 		for _, run := range runs {
@@ -275,17 +270,7 @@ func writeReach(out *bytes.Buffer, sets []set, runs []coverage) {
 		idle := slices.DeleteFunc(slices.Clone(rooms[room]), func(f function) bool { return real.hit[f] > 0 })
 		fmt.Fprintf(w, " %d |\n", len(idle))
 	}
-}
-
-// flat is how large a folder is, without those in it.
-func flat(folder string) (lines, files int) {
-	names, _ := filepath.Glob(filepath.Join(folder, "*.go"))
-	for _, name := range names {
-		if text, err := os.ReadFile(name); err == nil && !strings.HasSuffix(name, "_test.go") {
-			lines, files = lines+bytes.Count(text, []byte("\n")), files+1
-		}
-	}
-	return lines, files
+	return nil
 }
 
 func sum(fs []function, of map[function]int) (n int) {

@@ -9,7 +9,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,99 +16,75 @@ import (
 	"strings"
 )
 
-// mechanisms has what can be off: a file, a function of it, and its body where it is off. A line
-// that begins with + belongs to the mechanism before it.
+// mechanisms has what can be off: a file, a function of it that shortens expressions, and its body
+// where it is off.
 //
 //go:embed worth.txt
 var mechanisms string
 
-// A mechanism is functions that shorten expressions.
-type mechanism struct {
-	name string
-	off  []edit
-}
+// A mechanism is a function, and another body of it.
+type mechanism struct{ file, function, body string }
 
-// An edit is another body of a function.
-type edit struct{ file, function, body string }
+func (m mechanism) String() string { return "`" + m.function + "` of " + m.file }
 
 // readMechanisms reads worth.txt.
 func readMechanisms(text string) (out []mechanism, err error) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		more := strings.HasPrefix(line, "+")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		place, body, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "+")), "|")
+		place, body, ok := strings.Cut(line, "|")
 		where := strings.Fields(place)
-		if !ok || len(where) != 2 || more && len(out) == 0 {
+		if !ok || len(where) != 2 {
 			return nil, fmt.Errorf("worth.txt: %q is not FILE FUNCTION | BODY", line)
 		}
-		e := edit{where[0], where[1], strings.TrimSpace(body)}
-		if !more {
-			out = append(out, mechanism{name: "`" + e.function + "` of " + e.file})
-		}
-		m := &out[len(out)-1]
-		m.off = append(m.off, e)
+		out = append(out, mechanism{where[0], where[1], strings.TrimSpace(body)})
 	}
 	return out, nil
 }
 
-// overlay are the files of a mechanism without it, by their paths, in the form that the go command
-// reads.
+// overlay names a file by which the go command takes the mechanism's file without it.
 func (m mechanism) overlay(scratch string) (string, error) {
-	texts := map[string][]byte{}
-	for _, e := range m.off {
-		text, done := texts[e.file]
-		if !done {
-			var err error
-			if text, err = os.ReadFile(e.file); err != nil {
-				return "", err
-			}
-		}
-		text, err := e.in(text)
-		if err != nil {
-			return "", err
-		}
-		texts[e.file] = text
-	}
-	replace := map[string]string{}
-	for i, file := range slices.Sorted(maps.Keys(texts)) {
-		path, err := filepath.Abs(file)
-		if err != nil {
-			return "", err
-		}
-		replace[path] = filepath.Join(scratch, fmt.Sprintf("off%d.go", i))
-		if err := os.WriteFile(replace[path], texts[file], 0o600); err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
+	text, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
 	}
-	name := filepath.Join(scratch, "overlay.json")
+	if text, err = m.in(text); err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(m.file)
+	if err != nil {
+		return "", err
+	}
+	off, name := filepath.Join(scratch, "off.go"), filepath.Join(scratch, "overlay.json")
+	if err := os.WriteFile(off, text, 0o600); err != nil {
+		return "", err
+	}
+	if text, err = json.Marshal(map[string]any{"Replace": map[string]string{path: off}}); err != nil {
+		return "", err
+	}
 	return name, os.WriteFile(name, text, 0o600)
 }
 
 // in is the text with the function's body in place of its own. What only the old body reads stays
 // imported by a line at the end.
-func (e edit) in(text []byte) ([]byte, error) {
+func (m mechanism) in(text []byte) ([]byte, error) {
 	places := token.NewFileSet()
-	parsed, err := parser.ParseFile(places, e.file, text, parser.SkipObjectResolution|parser.ParseComments)
+	parsed, err := parser.ParseFile(places, m.file, text, parser.SkipObjectResolution|parser.ParseComments)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || nameOf(f) != e.function {
+		if !ok || nameOf(f) != m.function {
 			continue
 		}
 		from, to := places.Position(f.Body.Lbrace).Offset, places.Position(f.Body.Rbrace).Offset
-		out := slices.Concat(text[:from+1], []byte(e.body), text[to:])
+		out := slices.Concat(text[:from+1], []byte(m.body), text[to:])
 		return append(out, usesOf(parsed)...), nil
 	}
-	return nil, fmt.Errorf("worth.txt: %s has no function %s", e.file, e.function)
+	return nil, fmt.Errorf("worth.txt: %s has no function %s", m.file, m.function)
 }
 
 // usesOf uses the imports of a file that a body may have been the last to use.
@@ -165,7 +140,7 @@ func worth(ctx context.Context, sets []set, scratch string, c choices) error {
 	}
 	fmt.Fprintf(&out, " growth |\n|%s\n", strings.Repeat("---|", 2+len(sets)))
 	for _, m := range all {
-		if !strings.Contains(m.name, c.only) {
+		if !strings.Contains(m.String(), c.only) {
 			continue
 		}
 		overlay, err := m.overlay(scratch)
@@ -174,7 +149,7 @@ func worth(ctx context.Context, sets []set, scratch string, c choices) error {
 		}
 		without := make([]expressions, len(sets))
 		if err := each(ctx, sets, scratch, without, "-overlay="+overlay); err != nil {
-			return fmt.Errorf("without %s: %w", m.name, err)
+			return fmt.Errorf("without %s: %w", m, err)
 		}
 		row := rowOf(m, base, without)
 		fmt.Fprint(os.Stderr, row)
@@ -200,7 +175,7 @@ func each(ctx context.Context, sets []set, scratch string, out []expressions, fl
 // rowOf says how many expressions are others, and how much longer those of the sets are but for the
 // fixtures, which are made to meet each mechanism.
 func rowOf(m mechanism, base, without []expressions) string {
-	row := "| " + m.name + " |"
+	row := "| " + m.String() + " |"
 	var before, after int
 	for i := range base {
 		others := 0
