@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -15,9 +12,9 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
-	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/report"
 )
 
 func newUninstall() *cobra.Command {
@@ -40,20 +37,23 @@ Exit codes: 0 done, 2 usage, 3 no cluster answers.`,
 			if err != nil {
 				return err
 			}
-			return exit.Runtime(writeLeftovers(cmd.Context(), cmd.OutOrStdout(), c))
+			left, err := leftovers(cmd.Context(), c)
+			if err != nil {
+				return exit.Runtime(err)
+			}
+			return exit.Runtime(left.WriteText(cmd.OutOrStdout()))
 		},
 	}
 	f.addConnection(inOrder(cmd))
 	return cmd
 }
 
-// writeLeftovers writes what stays and what ends.
-func writeLeftovers(ctx context.Context, w io.Writer, c *cluster.Connection) error {
-	var rows []string
+// leftovers are what stays in a cluster, and what ends.
+func leftovers(ctx context.Context, c *cluster.Connection) (out report.Leftovers, err error) {
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"} {
 		bindings, err := listOf(ctx, c, apischema.GroupKind{Group: "admissionregistration.k8s.io", Kind: kind}, "app.kubernetes.io/managed-by="+controller.Manager)
 		if err != nil {
-			return err
+			return out, err
 		}
 		for _, b := range bindings {
 			policy, _, _ := unstructured.NestedString(b.Object, "spec", "policyName")
@@ -61,43 +61,16 @@ func writeLeftovers(ctx context.Context, w io.Writer, c *cluster.Connection) err
 			if kind == "MutatingAdmissionPolicyBinding" {
 				actions = []string{"changes objects"}
 			}
-			rows = append(rows, diag.Inert(policy)+"\t"+strings.Join(actions, ", "))
+			out.Native = append(out.Native, report.StayingPolicy{Name: policy, Action: strings.Join(actions, ", ")})
 		}
 	}
 	translations, err := listOf(ctx, c, v1alpha1.GroupVersion().WithKind("PolicyTranslation").GroupKind(), "")
-	if err != nil {
-		return err
-	}
-	var ending []string
 	for _, t := range translations {
 		if n, _, _ := unstructured.NestedInt64(t.Object, "status", "webhook"); n > 0 {
-			ending = append(ending, diag.Inert(t.GetName()))
+			out.Ending = append(out.Ending, t.GetName())
 		}
 	}
-	if len(rows) == 0 {
-		fmt.Fprintln(w, "No native policy of the controller is in the cluster: nothing stays in force without it.")
-	} else {
-		fmt.Fprint(w, "These native policies stay in force without the controller. Nothing restores or updates them then:\n\n")
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "POLICY\tACTION")
-		for _, row := range rows {
-			fmt.Fprintln(table, row)
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-		fmt.Fprint(w, `
-To have them go too, set the policies to kvap.dev/mode: "off" and wait until kubectl get ptrans shows it, before you
-uninstall. Afterwards delete what is left, the bindings first:
-
-  kubectl delete validatingadmissionpolicybindings,validatingadmissionpolicies -l app.kubernetes.io/managed-by=kvap-controller
-  kubectl delete mutatingadmissionpolicybindings,mutatingadmissionpolicies -l app.kubernetes.io/managed-by=kvap-controller   # from 1.36 on
-`)
-	}
-	if len(ending) > 0 {
-		fmt.Fprintf(w, "\nThe webhook ends with the controller. Nobody judges by its rules of these policies then:\n\n  %s\n", strings.Join(ending, "\n  "))
-	}
-	return nil
+	return out, err
 }
 
 // listOf are the objects of a kind, in whatever version the cluster serves; none where it
