@@ -31,11 +31,11 @@ func (ev *evaluator) make(bytes int) error {
 }
 
 // elementSize is about what an element of a list takes, which grows by and by; and
-// entrySize what one of a map does. sourceSize is what a Provenance takes.
+// entrySize what one of a map does. provenanceSize is what a Provenance takes.
 const (
-	elementSize = 32
-	entrySize   = 128
-	sourceSize  = 80
+	elementSize    = 32
+	entrySize      = 128
+	provenanceSize = 80
 )
 
 // bounded tells that a value that was put together is no larger than what an expression

@@ -37,12 +37,12 @@ func (ev *evaluator) callExpression(e *jmespath.Expr, v Value) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	return Value{out, sourceOfCall(e.Func, args)}, nil
+	return Value{out, provenanceOfCall(e.Func, args)}, nil
 }
 
-// sourceOfCall is the source of what a function gives: of one that chooses, that of what it
+// provenanceOfCall is the provenance of what a function gives: of one that chooses, that of what it
 // chose, and of the text of a value, that of the value.
-func sourceOfCall(f jmespath.Func, args []Value) Provenance {
+func provenanceOfCall(f jmespath.Func, args []Value) Provenance {
 	switch f {
 	case jmespath.FuncNotNull:
 		for _, arg := range args {

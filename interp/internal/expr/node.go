@@ -226,7 +226,7 @@ func (ev *evaluator) multiselect(e *jmespath.Expr, v Value) (Value, error) {
 	if v.Data == nil {
 		return Value{}, nil
 	}
-	if err := ev.make(sourceSize * len(e.Args)); err != nil {
+	if err := ev.make(provenanceSize * len(e.Args)); err != nil {
 		return Value{}, err
 	}
 	values, parts := make([]any, len(e.Args)), make(map[string]Provenance, len(e.Keys))

@@ -102,7 +102,7 @@ func (ev *evaluator) flatten(e *jmespath.Expr, v Value) (Value, error) {
 	}
 	flat, from := []any{}, listOf(left)
 	for i, item := range list {
-		source := left.From.Element(i)
+		of := left.From.Element(i)
 		inner, ok := asList(item)
 		if !ok {
 			inner = []any{item}
@@ -116,9 +116,9 @@ func (ev *evaluator) flatten(e *jmespath.Expr, v Value) (Value, error) {
 		flat = append(flat, inner...)
 		for n := range inner {
 			if ok {
-				from.Add(source.Element(n))
+				from.Add(of.Element(n))
 			} else {
-				from.Add(source)
+				from.Add(of)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ type Provenance struct {
 	At []string
 	// Printed tells that the value is the text of what is there.
 	Printed bool
-	// parts are the sources of the entries of a map that was put together, and elements
+	// parts are the provenances of the entries of a map that was put together, and elements
 	// those of a list: one for all, unless they are mixed.
 	parts    map[string]Provenance
 	elements []Provenance
@@ -46,7 +46,7 @@ func Below(at []string, key string) []string {
 	return append(at[:len(at):len(at)], key)
 }
 
-// Field is the source of the value of a key.
+// Field is the provenance of the value of a key.
 func (s Provenance) Field(key string) Provenance {
 	if part, ok := s.parts[key]; ok {
 		return part
@@ -62,7 +62,7 @@ func (s Provenance) value(key string) Provenance {
 	return s.Field(SomeElement)
 }
 
-// Element is the source of an element of a list.
+// Element is the provenance of an element of a list.
 func (s Provenance) Element(i int) Provenance {
 	switch {
 	case s.mixed && i < len(s.elements):
@@ -73,16 +73,16 @@ func (s Provenance) Element(i int) Provenance {
 	return s.Field(SomeElement)
 }
 
-// A ListProvenance puts the source of a list together.
+// A ListProvenance puts the provenance of a list together.
 type ListProvenance struct {
 	list  Provenance
 	count int
 }
 
-// listOf begins the source of a list that is made of what is in another value.
+// listOf begins the provenance of a list that is made of what is in another value.
 func listOf(v Value) ListProvenance { return ListProvenance{list: madeOf(v)} }
 
-// Add adds the source of the next element.
+// Add adds the provenance of the next element.
 func (l *ListProvenance) Add(s Provenance) {
 	before := l.list.Element(l.count - 1)
 	l.list.Origin = max(l.list.Origin, s.Origin)
@@ -100,10 +100,10 @@ func (l *ListProvenance) Add(s Provenance) {
 	l.count++
 }
 
-// Provenance is the source of the list.
+// Provenance is the provenance of the list.
 func (l *ListProvenance) Provenance() Provenance { return l.list }
 
-// MapOf is the source of a map that was put together.
+// MapOf is the provenance of a map that was put together.
 func MapOf(parts map[string]Provenance) Provenance {
 	s := Provenance{parts: parts}
 	for _, part := range parts {
@@ -112,7 +112,7 @@ func MapOf(parts map[string]Provenance) Provenance {
 	return s
 }
 
-// printed is the source of the text of a value.
+// printed is the provenance of the text of a value.
 func (s Provenance) printed() Provenance {
 	return Provenance{Origin: s.Origin, At: s.At, Printed: true}
 }
@@ -123,13 +123,13 @@ func (s Provenance) And(of Origin) Provenance {
 	return s
 }
 
-// same tells of two sources of values that were not put together.
+// same tells of two provenances of values that were not put together.
 func (s Provenance) same(t Provenance) bool {
 	return s.Origin == t.Origin && s.Printed == t.Printed && (s.At == nil) == (t.At == nil) && slices.Equal(s.At, t.At) &&
 		s.parts == nil && t.parts == nil && s.elements == nil && t.elements == nil
 }
 
-// madeOf is the source of what is computed from values.
+// madeOf is the provenance of what is computed from values.
 func madeOf(values ...Value) (s Provenance) {
 	for _, v := range values {
 		s.Origin = max(s.Origin, v.From.Origin)
