@@ -17,6 +17,7 @@ import (
 func TestShadowGoesWithItsReplica(t *testing.T) {
 	c := shared
 	const name = "shadowed.clusterpolicies.kvap.dev"
+	c.unregister(t)
 	t.Setenv("POD_NAME", "kvap-there") // only who knows its own Pod looks for those of others
 	c.start(t, "")
 	c.Apply(t, `apiVersion: kvap.dev/v1alpha1
