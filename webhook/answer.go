@@ -57,7 +57,7 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 				return nil
 			}
 			return func() (err error) {
-				end, err = s.turnOfNamespace(ctx, namespace)
+				end, err = s.turnOfNamespace(ctx, hostOf(r), namespace)
 				return err
 			}
 		})
@@ -67,7 +67,7 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 		}
 		defer done()
 		answer = "failed"
-		response, err := s.inTurn(ctx, handle, local(policies, in.namespace), in, r.URL.Path+" "+in.kind())
+		response, err := s.inTurn(ctx, handle, local(policies, in.namespace), in, hostOf(r), r.URL.Path+" "+in.kind())
 		if err != nil {
 			s.options.Record(Record{Request: in.describe(), Err: err})
 			s.refuse(w, r, http.StatusInternalServerError, err.Error(), "resource", in.resource(), "operation", in.operation)
@@ -141,13 +141,13 @@ func (s *Server) timeout(r *http.Request) time.Duration {
 }
 
 // inTurn judges when there is a turn.
-func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedPolicy, r *review, crowd string) (*admissionv1.AdmissionResponse, error) {
+func (s *Server) inTurn(ctx context.Context, handle handler, policies []*servedPolicy, r *review, host, crowd string) (*admissionv1.AdmissionResponse, error) {
 	excluded := slices.ContainsFunc(r.user.Groups, func(g string) bool { return slices.Contains(s.options.ExcludeGroups, g) })
 	if len(policies) == 0 || excluded { // whom no rule is about
 		return &admissionv1.AdmissionResponse{Allowed: true}, nil
 	}
 	began := time.Now()
-	done, err := s.turns.Take(ctx, crowd)
+	done, err := s.turns.Take(ctx, host, crowd)
 	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())
 	if err != nil {
 		return nil, errBusy

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/kvap/kvap/internal/turns"
 )
 
 const (
@@ -25,6 +25,8 @@ const (
 	// smallMemory holds the beginnings of all bodies that are read, and of as many that wait to
 	// be judged.
 	smallMemory = 2 * maxReading * smallBody
+	// maxBeyond is how many addresses may have a body that takes more memory than they may.
+	maxBeyond = 4
 	// bodyTime is how long a body may take to come. It has two seconds more for each mebibyte of
 	// its own, and a second for each two that are read meanwhile, which come the same way: an API
 	// server that is short of processors sends all of them slowly.
@@ -43,9 +45,9 @@ var errSlow = errors.New("the review does not come, or too slowly")
 // are counted as they come, and those that are judged. Small reviews have their own.
 type memory struct {
 	metrics                  *metrics
-	small, large             *pool               // of bodies
-	judgedSmall, judgedLarge *semaphore.Weighted // of reviews that are read; they take several times as many
-	most                     int64               // of judgedLarge
+	small, large             *turns.Shares // of bodies, by the addresses that they come from
+	judgedSmall, judgedLarge *turns.Shares // of reviews that are read; they take several times as many
+	most                     int64         // of judgedLarge
 
 	bytes   atomic.Int64 // that were ever read
 	waiting atomic.Int64 // for a turn
@@ -56,8 +58,8 @@ type memory struct {
 func newMemory(size int64, metrics *metrics) *memory {
 	return &memory{
 		metrics: metrics,
-		small:   &pool{left: smallMemory}, large: &pool{left: size},
-		judgedSmall: semaphore.NewWeighted(maxJudged * smallBody), judgedLarge: semaphore.NewWeighted(size), most: size,
+		small:   turns.NewShares(smallMemory, maxBeyond), large: turns.NewShares(size, maxBeyond),
+		judgedSmall: turns.NewShares(maxJudged*smallBody, 0), judgedLarge: turns.NewShares(size, 0), most: size,
 		reading: map[*body]bool{},
 	}
 }
@@ -66,7 +68,8 @@ func newMemory(size int64, metrics *metrics) *memory {
 type body struct {
 	memory       *memory
 	chunks       [][]byte
-	small, large share
+	host         string
+	small, large *turns.Share
 	interrupt    func() // ends a read
 
 	mu     sync.Mutex
@@ -86,9 +89,9 @@ var errRead = errors.New("the review is read")
 // read reads a body of at most limit bytes, until free is called. It waits for memory where
 // there is none; on a connection of HTTP/2 the bodies of others go on meanwhile.
 func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) func() error) (*body, error) {
-	now, control := time.Now(), http.NewResponseController(w)
+	now, control, host := time.Now(), http.NewResponseController(w), hostOf(r)
 	b := &body{
-		memory: m, small: share{of: m.small}, large: share{of: m.large}, due: now.Add(bodyTime), heard: now, before: m.bytes.Load(),
+		memory: m, host: host, small: m.small.Of(host), large: m.large.Of(host), due: now.Add(bodyTime), heard: now, before: m.bytes.Load(),
 		interrupt: func() { _ = control.SetReadDeadline(time.Now().Add(-time.Second)) }, // who cannot be interrupted ends with its connection
 	}
 	if !m.join(b) {
@@ -149,11 +152,11 @@ func (b *body) add(n int64) {
 
 // take counts bytes that have come, which waits where there is no memory.
 func (b *body) take(ctx context.Context, n int64) error {
-	from := &b.small
+	from := b.small
 	if b.size > smallBody {
-		from = &b.large
+		from = b.large
 	}
-	if from.take(ctx, n) != nil {
+	if from.Take(ctx, n) != nil {
 		return errBusy
 	}
 	return nil
@@ -190,7 +193,7 @@ func (b *body) wait(waits bool, took time.Duration) {
 
 // check ends the reading where the body is not there in time, and looks again in a while.
 func (b *body) check() {
-	crowded := b.memory.large.isCrowded()
+	crowded := b.memory.large.Waiting() > 0
 	b.mu.Lock()
 	due, most := b.due.Add(b.waited+per(b.size, bodyRate)+per(b.memory.bytes.Load()-b.before, otherRate)), b.heard.Add(crowdedTime)
 	slow := !b.waits && (time.Now().After(due) || crowded && b.size > smallBody && time.Now().After(most))
@@ -231,8 +234,8 @@ func (b *body) state() (since time.Time, waits, ended bool) {
 // free gives back what the body has taken, and forgets it.
 func (b *body) free() {
 	b.chunks = nil
-	b.small.free()
-	b.large.free()
+	b.small.Free()
+	b.large.Free()
 }
 
 // join has a body be read. Where too many are, one makes room for it.
@@ -251,15 +254,21 @@ func (m *memory) join(b *body) bool {
 	return true
 }
 
-// last is the body that makes room: the one of which no bytes have come for longest, or where
-// all wait, for memory or a turn, the one that came last to wait.
+// last is the body that makes room, of those of the address that has most: the one of which no
+// bytes have come for longest, or where all wait, for memory or a turn, the one that came last to
+// wait.
 func (m *memory) last() (out *body) {
+	of, most := map[string]int{}, 0
+	for b := range m.reading {
+		of[b.host]++
+		most = max(most, of[b.host])
+	}
 	var idle bool
 	var since time.Time
 	for b := range m.reading {
 		heard, waits, ended := b.state()
 		switch {
-		case ended:
+		case ended, of[b.host] < most:
 		case out == nil, !waits && (!idle || heard.Before(since)), waits && !idle && heard.After(since):
 			out, idle, since = b, !waits, heard
 		}
@@ -280,94 +289,17 @@ func (m *memory) decode(ctx context.Context, b *body) (in *review, done func(), 
 	if size > smallBody {
 		of, size = m.judgedLarge, min(size, m.most)
 	}
-	began := time.Now()
-	err = of.Acquire(ctx, size)
+	began, share := time.Now(), of.Of(b.host)
+	err = share.Take(ctx, size)
 	m.metrics.waits.WithLabelValues(waitJudge).Observe(time.Since(began).Seconds())
 	if err != nil {
+		share.Free()
 		return nil, nil, errBusy
 	}
-	done = func() { of.Release(size) }
+	done = share.Free
 	if in, err = decode(slices.Concat(b.chunks...)); err != nil {
 		done()
 		return nil, nil, err
 	}
 	return in, done, nil
-}
-
-// A pool is memory that bodies take of as their bytes come. Where nothing is left, one of them
-// takes more all the same, so that always one comes to its end and gives back what it has.
-type pool struct {
-	mu      sync.Mutex
-	left    int64
-	beyond  *share // who takes more than there is
-	waiting []*waiter
-}
-
-// A share is what one body has of a pool.
-type share struct {
-	of    *pool
-	taken int64
-}
-
-type waiter struct {
-	share *share
-	bytes int64
-	given chan struct{}
-}
-
-// take waits for memory, in the order in which bodies ask.
-func (s *share) take(ctx context.Context, bytes int64) error {
-	p := s.of
-	p.mu.Lock()
-	if (len(p.waiting) == 0 || p.beyond == s) && p.give(s, bytes) {
-		p.mu.Unlock()
-		return nil
-	}
-	w := &waiter{s, bytes, make(chan struct{})}
-	p.waiting = append(p.waiting, w)
-	p.mu.Unlock()
-	select {
-	case <-w.given:
-		return nil
-	case <-ctx.Done():
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.waiting = slices.DeleteFunc(p.waiting, func(o *waiter) bool { return o == w })
-		return ctx.Err()
-	}
-}
-
-// isCrowded tells that somebody waits.
-func (p *pool) isCrowded() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.waiting) > 0
-}
-
-func (p *pool) give(s *share, bytes int64) bool {
-	if bytes > p.left {
-		if p.beyond != nil && p.beyond != s {
-			return false
-		}
-		p.beyond = s
-	}
-	p.left -= bytes
-	s.taken += bytes
-	return true
-}
-
-// free gives back all that was taken.
-func (s *share) free() {
-	p := s.of
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.left += s.taken
-	s.taken = 0
-	if p.beyond == s {
-		p.beyond = nil
-	}
-	for len(p.waiting) > 0 && p.give(p.waiting[0].share, p.waiting[0].bytes) {
-		close(p.waiting[0].given)
-		p.waiting = p.waiting[1:]
-	}
 }

@@ -43,7 +43,7 @@ func brought(ctx context.Context) {
 func (c *connections) add(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+	host := hostIn(conn.RemoteAddr().String())
 	if len(c.open) >= maxConnections {
 		c.closeOne()
 	}
@@ -102,4 +102,12 @@ func falseFirst(a, b bool) int {
 		return -1
 	}
 	return 1
+}
+
+// hostOf is the address that a request comes from.
+func hostOf(r *http.Request) string { return hostIn(r.RemoteAddr) }
+
+func hostIn(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	return host
 }

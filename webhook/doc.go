@@ -15,8 +15,9 @@
 //     when it is about to end. Before that it refuses, so that the failure policy decides.
 //   - What comes in is bounded: connections, size, time, memory and how many requests are judged
 //     at once. Memory is counted as bytes come, and no body keeps another one's bytes from
-//     coming. Requests of one kind at one path take at most half of the turns, and policies of
-//     one namespace so many turns, steps and so much time.
+//     coming. Whoever asks from one address takes at most three quarters, and leaves room to others.
+//     Requests of one kind at one path take at most half of the turns, and policies of one
+//     namespace so many turns, steps and so much time.
 //   - What is not judged leaves a trace: a metric, and a line of the log.
 //   - A policy in shadow mode changes nothing for users and starts no work. The server judges
 //     by it, and records all that it says.

@@ -145,6 +145,22 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
+// Bodies that have all the memory, and of which nothing comes any more, give it to one that comes,
+// long before their own time is over.
+func TestIdleBodiesInMemory(t *testing.T) {
+	c := start(t, Options{})
+	c.Set(set(policies(t, enforced(ownerRequired))))
+	for range 10 {
+		c.dribble(t, 8<<20, strings.Repeat("x", 2<<20))
+	}
+	for c.memory.large.Waiting() == 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if status, text, took := sends(c.http, c.url+"/validate/fail?timeout=10s", large(t, 1e6)); status != http.StatusOK || took > 4*time.Second {
+		t.Errorf("after %v: %d %.200s", took, status, text)
+	}
+}
+
 // A body that comes slowly is not read for as long as the request may take.
 func TestSlowBody(t *testing.T) {
 	c := start(t, Options{})

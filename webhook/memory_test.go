@@ -1,51 +1,12 @@
 package webhook
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 )
-
-// Where a pool is empty one goes beyond it to its end, and then others do.
-func TestPool(t *testing.T) {
-	p := &pool{left: 10}
-	var a, b share
-	a.of, b.of = p, p
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for _, s := range []*share{&a, &b} {
-		if err := s.take(ended, 5); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := a.take(ended, 5); err != nil {
-		t.Errorf("the first beyond: %v", err)
-	}
-	if err := b.take(ended, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second beyond: %v", err)
-	}
-	if err := a.take(ended, 100); err != nil {
-		t.Errorf("the first, once more: %v", err)
-	}
-	waited := make(chan error)
-	go func() { waited <- b.take(t.Context(), 7) }()
-	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {
-		p.mu.Lock()
-		waiting = len(p.waiting)
-		p.mu.Unlock()
-	}
-	a.free()
-	if err := <-waited; err != nil {
-		t.Errorf("after the first: %v", err)
-	}
-	b.free()
-	if p.left != 10 || p.beyond != nil || len(p.waiting) != 0 {
-		t.Errorf("%d of 10 are left, beyond is %v, waiting %d", p.left, p.beyond, len(p.waiting))
-	}
-}
 
 // A review that is larger than all the memory takes all of it, and is judged.
 func TestLargerThanMemory(t *testing.T) {
@@ -67,8 +28,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 		c.post(t, "/validate/fail", text)
 	}
 	m := c.memory
-	if m.small.left != smallMemory || m.large.left != m.most || len(m.reading) != 0 || !m.judgedSmall.TryAcquire(maxJudged*smallBody) || !m.judgedLarge.TryAcquire(m.most) {
-		t.Errorf("left are %d of the small and %d of the large, %d are read", m.small.left, m.large.left, len(m.reading))
+	if m.small.Left() != smallMemory || m.large.Left() != m.most || len(m.reading) != 0 || m.judgedSmall.Left() != maxJudged*smallBody || m.judgedLarge.Left() != m.most {
+		t.Errorf("left are %d of the small and %d of the large, %d are read", m.small.Left(), m.large.Left(), len(m.reading))
 	}
 }
 
@@ -91,5 +52,9 @@ func TestRoomAmongThoseThatWait(t *testing.T) {
 	}
 	if !m.join(one(0, true)) || !errors.Is(idle.ended, errBusy) {
 		t.Errorf("the idle one ended with %v", idle.ended)
+	}
+	m.reading[&body{memory: m, host: "other", heard: began.Add(-time.Hour), interrupt: func() { t.Error("the only one of its address goes") }}] = true
+	if !m.join(one(0, true)) {
+		t.Error("no room among those of an address that has many")
 	}
 }

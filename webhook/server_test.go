@@ -122,7 +122,7 @@ func TestPlacesLinger(t *testing.T) {
 }
 
 // Where a client certificate is wanted, whoever shows none, or one of somebody else, is
-// not answered.
+// not answered, and counts for nothing.
 func TestOnlyTheAPIServerAsks(t *testing.T) {
 	mine, roots := selfSigned(t)
 	foreign, _ := selfSigned(t)
@@ -140,7 +140,7 @@ func TestOnlyTheAPIServerAsks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := start(t, Options{ClientCAs: roots, ClientNames: tt.names})
-			c.Set(PolicySet{})
+			c.Set(set(policies(t, enforced(ownerRequired))))
 			if tt.shows != nil {
 				c.http.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 					return tt.shows, nil
@@ -157,6 +157,9 @@ func TestOnlyTheAPIServerAsks(t *testing.T) {
 				if status, text := c.post(t, path, creation(t, plain)); status != tt.want {
 					t.Errorf("%s: %d %s, want %d", path, status, text, tt.want)
 				}
+			}
+			if recorded := len(c.records) > 0; recorded != (tt.want == http.StatusOK) {
+				t.Errorf("of what was asked is recorded: %v", recorded)
 			}
 			if status, _ := c.post(t, "/healthz", ""); status != http.StatusOK {
 				t.Errorf("healthz: %d", status)

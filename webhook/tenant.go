@@ -31,10 +31,10 @@ func ofNamespace(policies []*servedPolicy, beginning []byte) (namespace string, 
 	return namespace, slices.ContainsFunc(policies, func(p *servedPolicy) bool { return p.Namespaced() && (p.Namespace == namespace || namespace == "") })
 }
 
-// turnOfNamespace waits for a turn of the policies of a namespace.
-func (s *Server) turnOfNamespace(ctx context.Context, namespace string) (done func(), err error) {
+// turnOfNamespace waits for a turn of the policies of a namespace, for who asks at an address.
+func (s *Server) turnOfNamespace(ctx context.Context, host, namespace string) (done func(), err error) {
 	began := time.Now()
-	done, err = s.namespaces.Take(ctx, namespace)
+	done, err = s.namespaces.Take(ctx, host, namespace)
 	s.metrics.waits.WithLabelValues(waitTurn).Observe(time.Since(began).Seconds())
 	if err != nil {
 		return func() {}, errBusy

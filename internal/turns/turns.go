@@ -1,11 +1,12 @@
 // Package turns bounds how much is done at once, in all and of each name.
 //
-// In comes the name of what is to be done, out comes a turn, or an error where the context
-// ends before. What waits for something slow keeps only what has its name waiting.
+// In comes the name of what is to be done and of who asks for it, out comes a turn, or an error
+// where the context ends before. What waits for something slow keeps only what has its name
+// waiting, and who asks for much leaves room for others.
 //
 // A name is known as long as somebody waits for it or has a turn.
 //
-// Start at Take.
+// Start at Turns.Take, then shares.go.
 package turns
 
 import (
@@ -23,11 +24,11 @@ var (
 	ErrInAll  = errors.New("too much is under way")
 )
 
-// Turns are a number of turns.
+// Turns are a number of turns, shared among those who ask.
 type Turns struct {
-	all   *semaphore.Weighted
-	share int64 // of one name
-	most  int   // of one name that have a turn or wait for one
+	all   *Shares
+	share int64 // of one name, for each who asks
+	most  int   // of such a name that have a turn or wait for one
 
 	mu    sync.Mutex
 	names map[string]*named
@@ -43,11 +44,12 @@ func New(all, share int64) *Turns { return NewBounded(all, share, math.MaxInt32)
 
 // NewBounded makes turns for which so many of one name wait at most: more get none.
 func NewBounded(all, share int64, waiting int) *Turns {
-	return &Turns{all: semaphore.NewWeighted(all), share: share, most: int(share) + waiting, names: map[string]*named{}}
+	return &Turns{all: NewShares(all, 0), share: share, most: int(share) + waiting, names: map[string]*named{}}
 }
 
-// Take waits for a turn, which ends with a call of done.
-func (t *Turns) Take(ctx context.Context, name string) (done func(), err error) {
+// Take waits for a turn of a name for who asks, which ends with a call of done.
+func (t *Turns) Take(ctx context.Context, who, name string) (done func(), err error) {
+	name = who + " " + name
 	one := t.join(name)
 	if one == nil {
 		return nil, ErrOfName
@@ -56,16 +58,17 @@ func (t *Turns) Take(ctx context.Context, name string) (done func(), err error) 
 		t.leave(name)
 		return nil, ErrOfName
 	}
-	if t.all.Acquire(ctx, 1) != nil {
+	turn := t.all.Of(who)
+	done = func() {
+		turn.Free()
 		one.Release(1)
 		t.leave(name)
+	}
+	if turn.Take(ctx, 1) != nil {
+		done()
 		return nil, ErrInAll
 	}
-	return func() {
-		t.all.Release(1)
-		one.Release(1)
-		t.leave(name)
-	}, nil
+	return done, nil
 }
 
 // join is nil where too many wait.

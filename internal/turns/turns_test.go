@@ -14,7 +14,7 @@ func TestTurnsForOthers(t *testing.T) {
 	defer cancel()
 	var held []func()
 	take := func(name string) {
-		done, err := turns.Take(t.Context(), name)
+		done, err := turns.Take(t.Context(), name, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -23,17 +23,17 @@ func TestTurnsForOthers(t *testing.T) {
 	take("slow")
 	take("slow")
 	take("other")
-	take("other")
-	if _, err := turns.Take(over, "third"); !errors.Is(err, ErrInAll) {
+	take("one more")
+	if _, err := turns.Take(over, "third", "third"); !errors.Is(err, ErrInAll) {
 		t.Errorf("a fifth: %v", err)
 	}
-	if _, err := turns.Take(over, "slow"); !errors.Is(err, ErrOfName) {
+	if _, err := turns.Take(over, "slow", "slow"); !errors.Is(err, ErrOfName) {
 		t.Errorf("a third of the slow ones: %v", err)
 	}
 	for _, done := range held {
 		done()
 	}
-	if len(turns.names) > 0 || !turns.all.TryAcquire(4) {
+	if len(turns.names) > 0 || turns.all.Left() != 4 {
 		t.Errorf("%d names are left, or turns are not given back", len(turns.names))
 	}
 }
@@ -41,13 +41,13 @@ func TestTurnsForOthers(t *testing.T) {
 // No more wait of one name than may.
 func TestWaitingOfAName(t *testing.T) {
 	turns := NewBounded(4, 1, 1)
-	done, err := turns.Take(t.Context(), "slow")
+	done, err := turns.Take(t.Context(), "slow", "slow")
 	if err != nil {
 		t.Fatal(err)
 	}
 	waited := make(chan error)
 	go func() {
-		done, err := turns.Take(t.Context(), "slow")
+		done, err := turns.Take(t.Context(), "slow", "slow")
 		if err == nil {
 			done()
 		}
@@ -55,12 +55,12 @@ func TestWaitingOfAName(t *testing.T) {
 	}()
 	for users := 0; users < 2; time.Sleep(time.Millisecond) {
 		turns.mu.Lock()
-		users = turns.names["slow"].users
+		users = turns.names["slow slow"].users
 		turns.mu.Unlock()
 	}
 	over, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := turns.Take(over, "slow"); !errors.Is(err, ErrOfName) || over.Err() != nil {
+	if _, err := turns.Take(over, "slow", "slow"); !errors.Is(err, ErrOfName) || over.Err() != nil {
 		t.Errorf("a second that waits: %v", err)
 	}
 	done()

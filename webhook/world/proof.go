@@ -191,7 +191,7 @@ func (p *proofs) ask(ctx context.Context, q question, find func(context.Context,
 		defer func() { p.tell(q, answer, began) }()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proofTimeout)
 		defer cancel()
-		done, err := p.asking.Take(ctx, q.host())
+		done, err := p.asking.Take(ctx, q.host(), q.host())
 		if err != nil {
 			return proof{err: fmt.Errorf("%w: %w: %s", interp.ErrUnreachable, err, q.host())}, nil
 		}
