@@ -88,7 +88,7 @@ controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema d
 cleanup: api/v1alpha1 interp policy diag
 webhook: webhook/registration internal/turns interp policy diag
 webhook/endpoint: webhook/certs
-webhook/registration: policy
+webhook/registration: cel policy
 webhook/shadow: api/v1alpha1 interp policy webhook
 webhook/certs:
 webhook/world: images internal/proven internal/turns interp webhook/registration

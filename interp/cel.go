@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -293,6 +294,15 @@ func readMatchConditions(p *policy.Policy, tooLarge func() error) *matchConditio
 	return &matchConditions{conditions: p.MatchConditions, tooLarge: tooLarge}
 }
 
+// aloneKey is where a context says that nobody else evaluates match conditions.
+type aloneKey struct{}
+
+// WithOwnConditions is a context in which nobody but the engine evaluates the match conditions of
+// a policy: one that errs is an error of each rule, as it is of the request to an API server.
+func WithOwnConditions(ctx context.Context) context.Context {
+	return context.WithValue(ctx, aloneKey{}, true)
+}
+
 // hold tells whether all conditions are true. One that errs is not; those that are not
 // compiled are an error, of each rule.
 func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
@@ -315,6 +325,9 @@ func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
 		return false, m.err
 	}
 	met := m.matcher.Match(a.ctx, a.celAttributes(), nil, noAuthorizer())
+	if met.Error != nil && a.ctx.Value(aloneKey{}) != nil {
+		return false, fmt.Errorf("failed to evaluate its match conditions: %w", met.Error)
+	}
 	return met.Error == nil && met.Matches, nil
 }
 

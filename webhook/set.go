@@ -34,6 +34,8 @@ type servedPolicy struct {
 	Policy
 	engine *interp.Interpreter
 	rules  map[string]*policy.Rule // by the name that is reported
+	// evaluatesConditions tells that API servers do not evaluate its match conditions.
+	evaluatesConditions bool
 }
 
 // A routedPolicy is a policy on a route; until is zero where it belongs there.
@@ -104,9 +106,9 @@ func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exceptio
 		old = before.policies[p.Policy]
 	}
 	if old != nil && slices.Equal(before.exceptions, exceptions) {
-		return &servedPolicy{p, old.engine, old.rules}
+		return &servedPolicy{p, old.engine, old.rules, old.evaluatesConditions}
 	}
-	one := &servedPolicy{Policy: p, rules: map[string]*policy.Rule{}}
+	one := &servedPolicy{Policy: p, rules: map[string]*policy.Rule{}, evaluatesConditions: registration.EvaluatesNone(p.Policy)}
 	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, interp.Limits{})
 	for _, r := range policy.Expand(p.Policy) {
 		if _, taken := one.rules[r.Name]; !taken {

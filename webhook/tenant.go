@@ -89,7 +89,10 @@ func withNamespace(ctx context.Context) (context.Context, context.CancelFunc) {
 // within is the context that the policy judges in.
 func (p *servedPolicy) within(ctx context.Context) context.Context {
 	if bounded, ok := ctx.Value(boundedKey{}).(context.Context); ok && p.Namespaced() {
-		return bounded
+		ctx = bounded
+	}
+	if p.evaluatesConditions {
+		return interp.WithOwnConditions(ctx)
 	}
 	return ctx
 }

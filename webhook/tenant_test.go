@@ -275,3 +275,29 @@ func TestNamespaceOfABeginning(t *testing.T) {
 		}
 	}
 }
+
+// Match conditions that API servers do not evaluate decide here as they would there: what they
+// leave out is admitted, and one that errs is an error of the policy.
+func TestOwnConditionsOfANamespace(t *testing.T) {
+	c := start(t, Options{})
+	list := policies(t, `
+apiVersion: kyverno.io/v1
+kind: Policy
+metadata: {name: conditions, namespace: prod}
+spec:
+  validationFailureAction: Enforce
+  webhookConfiguration: {matchConditions: [{name: a, expression: "object.data.all(k, k != 'left-out')"}]}
+  rules:
+  - name: owner
+    match: {any: [{resources: {kinds: [ConfigMap]}}]}
+    validate: {message: no owner, pattern: {metadata: {annotations: {acme.io/owner: "?*"}}}}
+`)
+	c.Set(set(list))
+	path := registration.RouteOf(list[0], registration.Validate).Path()
+	for data, want := range map[string]string{`,"data":{"x":"y"}`: "no owner", `,"data":{"left-out":"y"}`: "", "": "match conditions"} {
+		got := c.ask(t, path, strings.Replace(plain, "}}", "}"+data+"}", 1))
+		if got.Allowed != (want == "") || want != "" && !strings.Contains(got.Result.Message, want) {
+			t.Errorf("%s: %v %v, want %q", data, got.Allowed, got.Result, want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -156,6 +157,49 @@ func unacceptable(conditions []policy.CEL) string {
 		}
 	}
 	return ""
+}
+
+const (
+	// maxCost is what the match conditions of a policy of a namespace may cost an API server for
+	// one request, in the units of its budget, of which it spends a million in a quarter of a
+	// second. Whoever may write the policy also says how large the objects are.
+	maxCost = 25_000
+	// anySize is more than a request holds of anything.
+	anySize = 1_500_000
+)
+
+// costsMuch tells whether match conditions may cost an API server too much.
+func costsMuch(conditions []policy.CEL) bool {
+	var sum int64
+	for _, c := range conditions {
+		if len(c.Expression) > maxNamespace {
+			continue // it is left out
+		}
+		if v, err := cel.Parse(c.Expression); err == nil { // else it is left out
+			sum += cel.Cost(v, sizeInRequest)
+		}
+		if sum > maxCost {
+			return true
+		}
+	}
+	return false
+}
+
+// sizeInRequest is how large what is at a path may be: of an object anything, for all else what
+// is common.
+func sizeInRequest(path string) int {
+	if root, _, _ := strings.Cut(path, "."); root == "object" || root == "oldObject" {
+		return anySize
+	}
+	return 0
+}
+
+// asksAuthorizer tells whether match conditions ask who may do what.
+func asksAuthorizer(conditions []policy.CEL) bool {
+	return slices.ContainsFunc(conditions, func(c policy.CEL) bool {
+		v, err := cel.Parse(c.Expression)
+		return err == nil && slices.Contains(v.Idents(), "authorizer")
+	})
 }
 
 // always are the namespaces that are never judged, whatever the user says: what is

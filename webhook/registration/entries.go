@@ -129,6 +129,10 @@ func (r *registry) candidates(policies []*policy.Policy, verb Verb, kinds Kinds)
 			r.leaveOut(p, why)
 			continue
 		}
+		if len(one.route.Conditions) < len(p.MatchConditions) && asksAuthorizer(p.MatchConditions) {
+			r.leaveOut(p, "its match conditions ask the authorizer, which costs API servers too much for a policy of a namespace")
+			continue
+		}
 		out = append(out, one)
 	}
 	return out

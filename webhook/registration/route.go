@@ -38,19 +38,27 @@ type Route struct {
 	Local bool
 	// Namespaces confines the entry of other policies; nil does not.
 	Namespaces *metav1.LabelSelector
-	// Conditions are the match conditions that the policies have.
+	// Conditions are the match conditions that API servers evaluate. Those that may cost them too
+	// much are not among them: the engine evaluates all.
 	Conditions []policy.CEL
 }
 
 // RouteOf is the route of a policy's requests. It depends on nothing else.
 func RouteOf(p *policy.Policy, verb Verb) Route {
-	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Local: p.Namespaced(), Conditions: p.MatchConditions}
+	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Local: p.Namespaced()}
+	if !EvaluatesNone(p) {
+		place.Conditions = p.MatchConditions
+	}
 	place.Once = verb == Mutate && p.Mutating != nil
 	if !place.Local {
 		place.Namespaces = confined(p)
 	}
 	return place
 }
+
+// EvaluatesNone tells that a policy has match conditions, and that API servers evaluate none of
+// them.
+func EvaluatesNone(p *policy.Policy) bool { return p.Namespaced() && costsMuch(p.MatchConditions) }
 
 // Path is the path of the server.
 func (p Route) Path() string {

@@ -140,3 +140,43 @@ func TestLargePoliciesAreLeftOut(t *testing.T) {
 		})
 	}
 }
+
+// Match conditions of a namespace's policy that may cost an API server much are not registered:
+// its requests come as those of a policy without any.
+func TestCostlyConditions(t *testing.T) {
+	list := "[" + strings.Repeat("1, ", 37) + "1]"
+	for name, tt := range map[string]struct {
+		expression       string
+		registered, left bool
+	}{
+		"cheap":                   {expression: "request.operation == 'CREATE' && !request.userInfo.username.startsWith('system:')", registered: true},
+		"a name of the object":    {expression: "object.metadata.name != 'x'", registered: true},
+		"groups":                  {expression: "request.userInfo.groups.exists(g, g in ['a', 'b'])", registered: true},
+		"51,000 steps":            {expression: list + ".all(a, " + list + ".all(b, " + list + ".all(c, a + b + c > 0)))"},
+		"as large as an object":   {expression: "object.data.all(k, k != 'x')"},
+		"a text of the object":    {expression: "object.data.x.contains('x')"},
+		"who may do what, at all": {expression: "authorizer.group('').resource('pods').check('get').allowed()", left: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := parse(t, []byte(lookup("team", "p", tt.expression)))[0]
+			if got := EvaluatesNone(one); got == tt.registered {
+				t.Errorf("API servers evaluate none: %v", got)
+			}
+			plain := RouteOf(parse(t, []byte(lookup("other", "p")))[0], Validate).Path()
+			if got := RouteOf(one, Validate).Path(); (got == plain) == tt.registered {
+				t.Errorf("the path %s", got)
+			}
+			objects, problems := written(t, []*policy.Policy{one})
+			if (len(problems) > 0) != tt.left {
+				t.Error(problems)
+			}
+			if own := strings.Contains(fmt.Sprint(objects), tt.expression); own != tt.registered {
+				t.Errorf("API servers are told of it: %v", own)
+			}
+		})
+	}
+	ofCluster := strings.NewReplacer("kind: Policy", "kind: ClusterPolicy", ", namespace: team", "").Replace(lookup("team", "p", "object.data.all(k, k != 'x')"))
+	if EvaluatesNone(parse(t, []byte(ofCluster))[0]) {
+		t.Error("those of a policy of the cluster are not registered")
+	}
+}
