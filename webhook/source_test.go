@@ -44,7 +44,7 @@ spec:
 	var asked sync.WaitGroup
 	for i := range 300 {
 		kind := []string{"ConfigMap", "Secret", "Service"}[i%3]
-		body := strings.ReplaceAll(creation(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"small","namespace":"slow"}}`), "ConfigMap", kind)
+		body := strings.ReplaceAll(creation(t, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"small","namespace":"slow"},"data":{"x":"`+strings.Repeat("x", 60_000)+`"}}`), "ConfigMap", kind)
 		asked.Go(func() { sends(other, c.url+path+"?timeout=30s", body) })
 	}
 	for world.asked.Load() < maxJudged/2 {

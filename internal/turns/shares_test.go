@@ -81,3 +81,26 @@ func TestSharesOfNames(t *testing.T) {
 		t.Errorf("given to the %s", name)
 	}
 }
+
+// Who has less and waits for much is not passed by who has more and asks for little.
+func TestMuchIsGivenToo(t *testing.T) {
+	s := NewShares(10, 0)
+	first := s.Of("first")
+	if err := first.Take(t.Context(), 6); err != nil {
+		t.Fatal(err)
+	}
+	given := make(chan error)
+	go func() { given <- s.Of("second").Take(t.Context(), 8) }()
+	for s.Waiting() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := s.Of("first").Take(ended, 1); err == nil {
+		t.Error("one more of the first, while the second waits")
+	}
+	first.Free()
+	if err := <-given; err != nil {
+		t.Error(err)
+	}
+}
