@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +40,16 @@ type claim struct {
 	now      func() time.Time
 	// standing is why the instance does not lead; nil where it does, or need not.
 	standing atomic.Pointer[error]
+}
+
+// metric is one while the instance stands by.
+func (c *claim) metric() prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "kvap_standing_by", Help: "One while another instance controls the cluster, so that this one writes nothing."}, func() float64 {
+		if c.standing.Load() == nil {
+			return 0
+		}
+		return 1
+	})
 }
 
 // take takes the cluster, or keeps it. It returns errOtherInstance while another instance has

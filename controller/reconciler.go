@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,9 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 		outages:   outages,
 	}
 	p.claim.leases, p.claim.instance, p.claim.now = kube.CoordinationV1().Leases(claimNamespace), options.Namespace, time.Now
+	if err := ctrlmetrics.Registry.Register(p.claim.metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
+		return nil, err
+	}
 	if options.Reports != "" {
 		p.scanner, err = scan.New(config, scan.Options{
 			Report: report.ObjectOptions{Group: options.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,

@@ -230,6 +230,16 @@ func (c *cluster) natives(t *testing.T) []admissionregistrationv1.ValidatingAdmi
 // written is how often a replica has written to the cluster, by verb.
 func written(t *testing.T, metrics string) []string {
 	t.Helper()
+	out := samples(t, metrics, "kvap_writes_total{")
+	if len(out) == 0 {
+		t.Fatal("no writes are counted")
+	}
+	return out
+}
+
+// samples are those of a metric, as they are served at an address.
+func samples(t *testing.T, metrics, name string) []string {
+	t.Helper()
 	answer, err := http.Get("http://" + metrics + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -240,11 +250,7 @@ func written(t *testing.T, metrics string) []string {
 		t.Fatal(err)
 	}
 	out := slices.Collect(strings.SplitSeq(string(text), "\n"))
-	out = slices.DeleteFunc(out, func(line string) bool { return !strings.HasPrefix(line, "kvap_writes_total{") })
-	if len(out) == 0 {
-		t.Fatal("no writes are counted")
-	}
-	return out
+	return slices.DeleteFunc(out, func(line string) bool { return !strings.HasPrefix(line, name) })
 }
 
 // reads tells that a replica has read the policies, and so judges.

@@ -3,7 +3,12 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -66,6 +71,84 @@ func TestRotation(t *testing.T) {
 		t.Errorf("%d times API servers did not trust the webhook; the last: %v", n, good.distrust.Load())
 	}
 	t.Logf("%d requests to deny and %d to admit; %d found no webhook while it was killed", s.sent.Load(), good.sent.Load(), s.failed.Load()+good.refused.Load())
+}
+
+// Whoever deletes the Secret has another authority. Until API servers know it, both replicas show
+// certificates that these trust: of both every handshake succeeds, they are ready, and no request
+// is lost.
+func TestSecretDeleted(t *testing.T) {
+	shared.Namespace(t, "stream", nil)
+	shared.dropSecret(t)
+	t.Cleanup(func() { shared.dropSecret(t) })
+	var addresses []string
+	for range 2 {
+		address, err := testcluster.FreeAddress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses = append(addresses, address)
+	}
+	flags := []string{"--leader-elect", "--webhook-url", "https://" + balance(t, addresses...), "--webhook-certs-validity", "90s"}
+	shared.start(t, addresses[0], flags...)
+	shared.Apply(t, guarded)
+	shared.denied(t, unowned)
+	second := shared.start(t, addresses[1], flags...)
+	testcluster.Soon(t, "the second replica serves", func() bool { return second.reads(t) })
+	good := shared.goodStream(t, 2)
+	bad := shared.stream(t, 2)
+	seen := shared.serials(t)
+	shared.dropSecret(t)
+	shown := 0
+	testcluster.Soon(t, "another authority signs", func() bool {
+		for _, address := range addresses {
+			if err := shared.trusts(t, address); err != nil {
+				t.Errorf("%s: %v", address, err)
+			}
+			shown++
+		}
+		secret := &corev1.Secret{}
+		err := shared.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kvap-webhook-tls"}, secret)
+		return err == nil && !bytes.Equal(secret.Data["signing-ca.crt"], []byte(seen.signer)) && len(secret.Data["signing-ca.crt"]) > 0
+	})
+	for range 20 {
+		for _, address := range addresses {
+			if err := shared.trusts(t, address); err != nil {
+				t.Errorf("%s, after another authority signs: %v", address, err)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	good.stop()
+	bad.stop()
+	if n := bad.failed.Load() + bad.admitted.Load() + good.refused.Load(); n > 0 {
+		t.Errorf("%d requests were lost; the last: %v", n, good.last.Load())
+	}
+	t.Logf("%d handshakes, and %d requests", 2*shown, bad.sent.Load()+good.sent.Load())
+}
+
+// trusts tells why an API server would not trust what a replica shows, by what is registered.
+func (c *cluster) trusts(t *testing.T, address string) error {
+	t.Helper()
+	list, err := c.ownConfigurations(t.Context())
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		for _, w := range o.Webhooks {
+			pool := x509.NewCertPool()
+			pool.AppendCertsFromPEM(w.ClientConfig.CABundle)
+			asking := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
+			answer, err := asking.Get("https://" + address + "/readyz")
+			if err != nil {
+				return err
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("it is not ready: %d", answer.StatusCode)
+			}
+		}
+	}
+	return nil
 }
 
 // The serials are what the Secret of the certificates holds.

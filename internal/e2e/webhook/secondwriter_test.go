@@ -3,9 +3,15 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +19,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/internal/e2e/testcluster"
@@ -124,5 +131,161 @@ func TestGivenAway(t *testing.T) {
 	}
 	shared.denied(t, unowned)
 	testcluster.Soon(t, "the first name again", func() bool { return slices.Equal(names(), []string{first}) })
+	shared.denied(t, unowned)
+}
+
+// sample is the value of a metric without labels.
+func sample(t *testing.T, metrics, name string) string {
+	t.Helper()
+	for _, line := range samples(t, metrics, name+" ") {
+		return strings.TrimPrefix(line, name+" ")
+	}
+	return ""
+}
+
+// Beside a writer that puts an authority of its own into each configuration the controller writes
+// less and less often, and says so; once it is alone again it corrects what is left, and rests.
+func TestAgainstAnotherAuthority(t *testing.T) {
+	shared.Namespace(t, "stream", nil)
+	shared.unregister(t)
+	metrics, err := testcluster.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared.start(t, "", "--metrics-bind-address", metrics)
+	shared.Apply(t, guarded)
+	shared.denied(t, unowned)
+	testcluster.Soon(t, "the policy is ready", func() bool { return shared.condition(t, "guarded", "Ready")["status"] == "True" })
+	other, _, err := certutil.GenerateSelfSignedCertKey("other", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var edits atomic.Int64
+	stop := testcluster.Repeat(t, func(ctx context.Context) {
+		defer time.Sleep(20 * time.Millisecond)
+		if shared.inject(ctx, other) {
+			edits.Add(1)
+		}
+	})
+	testcluster.Soon(t, "the controller says so", func() bool { return shared.says(t, "guarded", "Contested") })
+	if got := sample(t, metrics, "kvap_contested_objects"); got != "1" {
+		t.Errorf("%s objects are contested", got)
+	}
+	time.Sleep(10 * time.Second) // of which a correction may come after five, and one after ten
+	stop()
+	if n := edits.Load(); n < 2 || n > 6 {
+		t.Errorf("the other writer had to write %d times", n)
+	}
+	shared.denied(t, unowned)
+	testcluster.Soon(t, "the policy is ready again", func() bool { return shared.condition(t, "guarded", "Ready")["status"] == "True" })
+	before, written := shared.versions(t), samples(t, metrics, "kvap_writes_total{")
+	time.Sleep(3 * time.Second)
+	if after := shared.versions(t); !maps.Equal(before, after) || !slices.Equal(written, samples(t, metrics, "kvap_writes_total{")) {
+		t.Errorf("at rest: %v, and then %v", before, after)
+	}
+}
+
+// inject writes an authority into the entries of the controller's configurations that have
+// another one, and tells whether there were such.
+func (c *cluster) inject(ctx context.Context, authority []byte) (wrote bool) {
+	write := func(o client.Object, entries ...*admissionregistrationv1.WebhookClientConfig) {
+		changed := false
+		for _, e := range entries {
+			changed = changed || !bytes.Equal(e.CABundle, authority)
+			e.CABundle = authority
+		}
+		if changed && c.Update(ctx, o) == nil {
+			wrote = true
+		}
+	}
+	validating, _ := c.ownConfigurations(ctx)
+	for _, o := range validating {
+		var entries []*admissionregistrationv1.WebhookClientConfig
+		for i := range o.Webhooks {
+			entries = append(entries, &o.Webhooks[i].ClientConfig)
+		}
+		write(&o, entries...)
+	}
+	var mutating admissionregistrationv1.MutatingWebhookConfigurationList // of which the probe is one
+	_ = c.List(ctx, &mutating, client.MatchingLabels{"app.kubernetes.io/managed-by": "kvap-controller"})
+	for _, o := range mutating.Items {
+		var entries []*admissionregistrationv1.WebhookClientConfig
+		for i := range o.Webhooks {
+			entries = append(entries, &o.Webhooks[i].ClientConfig)
+		}
+		write(&o, entries...)
+	}
+	return wrote
+}
+
+// Where the certificates are somebody else's, who puts their authority into the configurations too,
+// it stays there: each change is written once, and at rest nothing is.
+func TestInjectedAuthority(t *testing.T) {
+	shared.Namespace(t, "stream", nil)
+	shared.unregister(t)
+	dir := t.TempDir()
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.ParseIP("127.0.0.1")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	metrics, err := testcluster.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared.start(t, "", "--webhook-certs", dir, "--metrics-bind-address", metrics)
+	testcluster.Repeat(t, func(ctx context.Context) {
+		defer time.Sleep(20 * time.Millisecond)
+		shared.inject(ctx, certificate)
+	})
+	shared.Apply(t, guarded)
+	shared.denied(t, unowned)
+	testcluster.Soon(t, "the policy is ready", func() bool { return shared.condition(t, "guarded", "Ready")["status"] == "True" })
+	if got := sample(t, metrics, "kvap_drift_corrections_total"); got != "0" {
+		t.Errorf("%s corrections", got)
+	}
+	before, written := shared.versions(t), samples(t, metrics, "kvap_writes_total{")
+	time.Sleep(3 * time.Second)
+	if after := shared.versions(t); !maps.Equal(before, after) || !slices.Equal(written, samples(t, metrics, "kvap_writes_total{")) {
+		t.Errorf("at rest: %v, and then %v", before, after)
+	}
+}
+
+// A second instance, of another namespace, is not ready, says so in a metric and in its log, and
+// writes nothing.
+func TestSecondInstance(t *testing.T) {
+	shared.Namespace(t, "stream", nil)
+	shared.start(t, "")
+	shared.Apply(t, guarded)
+	shared.denied(t, unowned)
+	testcluster.Soon(t, "the policy is ready", func() bool { return shared.condition(t, "guarded", "Ready")["status"] == "True" })
+	var addresses []string
+	for range 2 {
+		address, err := testcluster.FreeAddress()
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses = append(addresses, address)
+	}
+	second := shared.start(t, "", "--namespace", "kube-system", "--metrics-bind-address", addresses[0], "--health-probe-bind-address", addresses[1])
+	testcluster.Soon(t, "the second stands by", func() bool { return strings.Contains(second.log.String(), "stands by and writes nothing") })
+	if got := sample(t, addresses[0], "kvap_standing_by"); got != "1" {
+		t.Errorf("kvap_standing_by is %q", got)
+	}
+	if answer, err := http.Get("http://" + addresses[1] + "/readyz"); err != nil || answer.StatusCode == http.StatusOK {
+		t.Errorf("it is ready: %v", err)
+	}
+	before := shared.versions(t)
+	time.Sleep(4 * time.Second)
+	if after := shared.versions(t); !maps.Equal(before, after) {
+		t.Errorf("somebody writes: %v, and then %v", before, after)
+	}
+	if written := samples(t, addresses[0], "kvap_writes_total{"); len(written) > 0 {
+		t.Errorf("the second has written: %v", written)
+	}
 	shared.denied(t, unowned)
 }
