@@ -129,9 +129,12 @@ func (r *registry) candidates(policies []*policy.Policy, verb Verb, kinds Kinds)
 			r.leaveOut(p, why)
 			continue
 		}
-		if len(one.route.Conditions) < len(p.MatchConditions) && asksAuthorizer(p.MatchConditions) {
-			r.leaveOut(p, "its match conditions ask the authorizer, which costs API servers too much for a policy of a namespace")
-			continue
+		if EvaluatesNone(p) {
+			if asksAuthorizer(p.MatchConditions) {
+				r.leaveOut(p, "its match conditions ask the authorizer, which costs API servers too much for a policy of a namespace")
+				continue
+			}
+			r.problems = append(r.problems, Problem{p, "its match conditions may cost API servers too much, which send what they keep away; the webhook evaluates them", false, false})
 		}
 		out = append(out, one)
 	}
