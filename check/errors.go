@@ -221,11 +221,20 @@ func thousands(n int64) string {
 	return text
 }
 
+func nullObject(n nullOn, path string, fails bool) diag.Diagnostic {
+	return diag.Errorf(diag.Pos{}, diag.NullObject, "on %s %s is null, and nothing asks for that before %s is read; that is an error, and %s; ask %s != null first, read %s there, or leave %s out of the rules",
+		n.operation, n.object, path, deniedOrPassed(fails), n.object, n.other, n.operation)
+}
+
 func unguarded(root string, path, kinds []string, fails bool) diag.Diagnostic {
-	what := "the request is denied, whatever the field would say"
-	if !fails {
-		what = "failurePolicy Ignore lets the request pass unchecked"
-	}
 	return diag.Warnf(diag.Pos{}, diag.UnguardedField, "%s need not have %s, and nothing asks for it before it is read; without it the expression is an error, and %s; ask with has(), or read it with orValue()",
-		firstWords(kinds), root+"."+strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]"), what)
+		firstWords(kinds), root+"."+strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]"), deniedOrPassed(fails))
+}
+
+// deniedOrPassed is what an error of a policy does to a request.
+func deniedOrPassed(fails bool) string {
+	if fails {
+		return "the request is denied, whatever the field would say"
+	}
+	return "failurePolicy Ignore lets the request pass unchecked"
 }

@@ -36,7 +36,7 @@ func lintRequest(r *Result, s *anyPolicy, set *schema.Set) {
 }
 
 func deletes(rule admissionregistrationv1.NamedRuleWithOperations) bool {
-	return slices.Contains(rule.Operations, admissionregistrationv1.Delete) || slices.Contains(rule.Operations, admissionregistrationv1.OperationAll)
+	return asksOn(rule, admissionregistrationv1.Delete)
 }
 
 // reads tells that an expression reads a path as it is, and does not only ask for it.

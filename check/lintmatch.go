@@ -125,7 +125,7 @@ func lintSelectors(r *Result, m *admissionregistrationv1.MatchResources, rules [
 }
 
 func updates(rule admissionregistrationv1.NamedRuleWithOperations) bool {
-	return slices.Contains(rule.Operations, admissionregistrationv1.Update) || slices.Contains(rule.Operations, admissionregistrationv1.OperationAll)
+	return asksOn(rule, admissionregistrationv1.Update)
 }
 
 func isEmptySelector(s *metav1.LabelSelector) bool {

@@ -31,6 +31,9 @@ func TestGoldensAreGuarded(t *testing.T) {
 			t.Errorf("%s: %d findings", file, n)
 		}
 		byHand, _ := check.Written(file, bytes.ReplaceAll(data, []byte("kvap.dev/"), []byte("acme.dev/")))
+		if n := count(t, byHand, diag.NullObject, true); n != 0 {
+			t.Errorf("%s: reads an object that is null", file)
+		}
 		if count(t, byHand, diag.UnguardedField, false) > 0 {
 			told = append(told, filepath.Base(filepath.Dir(file)))
 		}

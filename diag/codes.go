@@ -1474,6 +1474,26 @@ const (
 	//	  validations:
 	//	    - expression: object.spec.hostNetwork == false
 	UnguardedField Code = 425
+	// NullObject occurs when a policy that was written by hand reads a field of object on DELETE,
+	// where object is null, or of oldObject on CREATE or CONNECT. Each such request is an error:
+	// with failurePolicy Fail it is denied, with Ignore it passes unchecked.
+	//
+	// Ask for null or for request.operation first, read the other object there, or leave the
+	// operation out of the rules.
+	//
+	// Example:
+	//
+	//	apiVersion: admissionregistration.k8s.io/v1
+	//	kind: ValidatingAdmissionPolicy
+	//	metadata: {name: example}
+	//	spec:
+	//	  failurePolicy: Ignore
+	//	  matchConstraints:
+	//	    resourceRules:
+	//	      - {apiGroups: [""], apiVersions: [v1], resources: [configmaps], operations: [CREATE, DELETE]}
+	//	  validations:
+	//	    - expression: object.metadata.name != 'a'
+	NullObject Code = 426
 )
 
 // 5xx: checks of who must have signed images.

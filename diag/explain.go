@@ -103,6 +103,7 @@ func Codes() []Code {
 		Unreachable,
 		APIGone,
 		UnguardedField,
+		NullObject,
 		UnreadableSigner,
 		SignerEnds,
 		UnpinnedRoot,
@@ -1433,6 +1434,24 @@ func describe(c Code) (name, text, example string) {
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
 				"    - expression: object.spec.hostNetwork == false"
+	case NullObject:
+		return "NullObject",
+			"Occurs when a policy that was written by hand reads a field of object on DELETE,\n" +
+				"where object is null, or of oldObject on CREATE or CONNECT. Each such request is an error:\n" +
+				"with failurePolicy Fail it is denied, with Ignore it passes unchecked.\n" +
+				"\n" +
+				"Ask for null or for request.operation first, read the other object there, or leave the\n" +
+				"operation out of the rules.",
+			"apiVersion: admissionregistration.k8s.io/v1\n" +
+				"kind: ValidatingAdmissionPolicy\n" +
+				"metadata: {name: example}\n" +
+				"spec:\n" +
+				"  failurePolicy: Ignore\n" +
+				"  matchConstraints:\n" +
+				"    resourceRules:\n" +
+				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [configmaps], operations: [CREATE, DELETE]}\n" +
+				"  validations:\n" +
+				"    - expression: object.metadata.name != 'a'"
 	case UnreadableSigner:
 		return "UnreadableSigner",
 			"Occurs when a public key, a certificate or a trusted root in a policy that\n" +
