@@ -26,7 +26,9 @@ func lintNull(r *Result, s *anyPolicy) {
 		{admissionregistrationv1.Create, "oldObject", "object"},
 		{admissionregistrationv1.Connect, "oldObject", "object"},
 	} {
-		if !slices.ContainsFunc(s.rules(), func(rule admissionregistrationv1.NamedRuleWithOperations) bool { return n.meets(rule) && !s.excludes(n, rule) }) {
+		if !slices.ContainsFunc(s.rules(), func(rule admissionregistrationv1.NamedRuleWithOperations) bool {
+			return n.meets(rule) && !s.excludes(n, rule)
+		}) {
 			continue
 		}
 		for _, e := range s.expressions {

@@ -8,9 +8,10 @@ import (
 )
 
 // lintUnguarded tells of fields that objects need not have, and that an expression reads
-// although nothing asks for them. What kvap made asks for all that it reads.
+// although nothing asks for them. What kvap made asks for all that it reads, unless it took an
+// expression over.
 func lintUnguarded(r *Result, s *anyPolicy, set *schema.Set) {
-	if s.object.Generated() {
+	if s.object.Generated() && !s.object.authored {
 		return
 	}
 	kinds := kindsOf(s.constraints, set)

@@ -26,6 +26,8 @@ type Object struct {
 	apiVersion string
 	source     fieldSource
 	unknown    diag.List // fields that its type does not have
+	// authored tells that what the expressions read is what the author of a policy in CEL wrote.
+	authored bool
 }
 
 // Kind is the object's kind.
@@ -138,21 +140,21 @@ func (o *Object) fillDefaults() {
 // Made are the objects of a compilation for a release.
 func Made(validating []vap.Objects, mutations []mutating.Objects, release cel.Release) []*Object {
 	var out []*Object
-	made := func(version string, source madeSource) *Object {
-		o := &Object{Releases: []cel.Release{release}, Pos: source.at("", 0, 0), apiVersion: version, source: source}
+	made := func(version string, source madeSource, authored bool) *Object {
+		o := &Object{Releases: []cel.Release{release}, Pos: source.at("", 0, 0), apiVersion: version, source: source, authored: authored}
 		out = append(out, o)
 		return o
 	}
 	for _, m := range validating {
-		made(group+"/v1", madeSource{m}).Policy = m.Policy
+		made(group+"/v1", madeSource{m}, m.Draft.Authored).Policy = m.Policy
 		for _, b := range m.Bindings {
-			made(group+"/v1", madeSource{m}).Binding = b
+			made(group+"/v1", madeSource{m}, false).Binding = b
 		}
 	}
 	for _, m := range mutations {
-		made(m.Policy.APIVersion, madeSource{m}).Mutating = m.Policy
+		made(m.Policy.APIVersion, madeSource{m}, m.Draft.Authored).Mutating = m.Policy
 		for _, b := range m.Bindings {
-			made(b.APIVersion, madeSource{m}).MutatingBinding = b
+			made(b.APIVersion, madeSource{m}, false).MutatingBinding = b
 		}
 	}
 	return out

@@ -13,12 +13,12 @@ import (
 func TestCELComesOutAsWritten(t *testing.T) {
 	t.Parallel()
 	cel := oneCELRule("", `celPreconditions: [{name: c, expression: "!( object.metadata.name == \"x\" )"}]`, `
-variables: [{name: v, expression: "\n // none\n object.?data[?\"a\"] .orValue( '' ) "}]
+variables: [{name: v, expression: "\n // none\n object.?metadata.?labels[?\"a\"] .orValue( '' ) "}]
 expressions: [{expression: "(variables.v) != 'a' // not a", messageExpression: "'not '+variables.v"}]`)
 	validating := strings.NewReplacer(
 		"!(object.metadata.name.startsWith('system-'))", "!( object.metadata.name == \\\"x\\\" )",
 		"namespaceObject.metadata.?labels.checked.orValue('') == 'yes'", `"true || \t false // still"`,
-		"object.metadata.?labels.team.orValue('')", `"\n // none\n object.?data[?'a'] .orValue( '' ) "`,
+		"object.metadata.?labels.team.orValue('')", `"\n // none\n object.?metadata.?labels[?'a'] .orValue( '' ) "`,
 		"expression: variables.team != ''", `expression: "( variables.team ) != ''"`,
 	).Replace(validatingPolicy)
 	for _, text := range []string{cel, validating} {
@@ -94,9 +94,9 @@ func TestReleaseDependentCEL(t *testing.T) {
 		release    cel.Release
 		want       string
 	}{
-		{"(has(object.a) ? object.?b : object.c).orValue('') == ''", 30, "webhook KV218"},
-		{"(has(object.a) ? object.?b : object.c).orValue('') == ''", 37, "webhook KV218"},
-		{"[object.?b].all(x, x.orValue('') == '')", 34, "webhook KV218"},
+		{"(has(object.kind) ? object.?kind : object.apiVersion).orValue('') == ''", 30, "webhook KV218"},
+		{"(has(object.kind) ? object.?kind : object.apiVersion).orValue('') == ''", 37, "webhook KV218"},
+		{"[object.?kind].all(x, x.orValue('') == '')", 34, "webhook KV218"},
 		{"object.metadata.name.indexOf('-') > 0", 31, "webhook KV218"},
 		{"object.metadata.name.indexOf('-') > 0", 34, "native"},
 	} {

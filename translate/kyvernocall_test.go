@@ -12,6 +12,7 @@ func TestOwnNamespace(t *testing.T) {
 	const get = `resource.Get("v1", "namespaces", "", request.namespace)`
 	policy := func(expression, resources string) string {
 		text := strings.Replace(validatingPolicy, `"!(object.metadata.name.startsWith('system-'))"`, "'true'", 1)
+		text = strings.Replace(text, "!has(object.spec.hostNetwork)", "object.metadata.name != ''", 1)
 		if resources, groups, several := strings.Cut(resources, " in "); several {
 			text = strings.NewReplacer("[pods]", "["+resources+"]", `apiGroups: [""]`, "apiGroups: ["+groups+"]").Replace(text)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/fields"
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/mutate"
 	"github.com/kvap/kvap/translate/internal/pack"
@@ -31,7 +32,11 @@ func Lower(p *policy.Policy, o api.Options) Lowered {
 		return Lowered{Policy: p, rules: []api.RuleResult{lowerImages(p)}}
 	}
 	if p.Validating != nil {
-		return Lowered{Policy: p, rules: []api.RuleResult{celrule.Lower(p, &o)}}
+		res := celrule.Lower(p, &o)
+		if !p.Invalid {
+			res.Doubts = fields.UnknownOf(p.Validating, o.Schemas, o.Budget)
+		}
+		return Lowered{Policy: p, rules: []api.RuleResult{res}}
 	}
 	if p.Mutating != nil {
 		return Lowered{Policy: p, rules: []api.RuleResult{mutate.LowerPolicy(p, &o)}}

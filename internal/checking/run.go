@@ -109,6 +109,7 @@ func (run *Run) Behind(command string) string {
 // Report fills the values that are rendered.
 func (run *Run) Report() report.Check {
 	var objects []report.CheckedObject
+	typed := map[diag.Pos]bool{} // places where the types of expressions say which field is not there
 	for _, r := range check.Objects(run.Objects, run.Options) {
 		o := report.CheckedObject{Kind: r.Object.Kind(), Name: r.Object.Name(), File: r.Object.Pos.File, Line: r.Object.Pos.Line, Generated: r.Object.Generated()}
 		for _, release := range r.Releases {
@@ -122,6 +123,9 @@ func (run *Run) Report() report.Check {
 		}
 		for _, f := range r.Findings {
 			o.Findings = append(o.Findings, findingRow(f))
+			if f.Code == diag.UndefinedField {
+				typed[diag.Pos{File: f.File, Line: f.Line, Col: f.Col}] = true
+			}
 		}
 		objects = append(objects, o)
 	}
@@ -142,7 +146,10 @@ func (run *Run) Report() report.Check {
 	if accept == nil {
 		accept = func(report.Finding, diag.Pos) string { return "" }
 	}
-	return report.NewCheck(append(objects, run.Signers()...), append(input, run.said...), releases, accept)
+	said := slices.DeleteFunc(slices.Clone(run.said), func(f report.Finding) bool {
+		return f.Code == diag.UnknownField && typed[diag.Pos{File: f.File, Line: f.Line, Col: f.Column}]
+	})
+	return report.NewCheck(append(objects, run.Signers()...), append(input, said...), releases, accept)
 }
 
 // findingOf is a diagnostic as a finding for a release.

@@ -2,11 +2,11 @@
 //
 //	key: "{{ request.object.spec.replica }}"    no Deployment has a field spec.replica; did you mean replicas?
 //
-// In: a rule, its forms with the objects that they are about, and the types of kinds. Out:
-// warnings, with places in the rule as it is written. Such a field is translated as
+// In: a rule, its forms with the objects that they are about, or a ValidatingPolicy, and the
+// types of kinds. Out: warnings, with places in what is written. Such a field is translated as
 // faithfully as any other, so nothing here changes what a rule becomes; and where one kind
 // may have the field, nothing is said.
 //
 // Start at Unknown, which goes through the rule with a walk; path.go goes through
-// expressions.
+// expressions in JMESPath, expressions.go through those in CEL.
 package fields

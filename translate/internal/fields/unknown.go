@@ -61,6 +61,10 @@ func Unknown(rule *policy.Rule, forms []Form, set *schema.Set, b *budget.Budget)
 	u.block(rule.Source.Get("validate"))
 	u.texts(rule.Source.Get("mutate"))
 	u.texts(rule.Source.Get("generate"))
+	if rule.Validate != nil && rule.Validate.CEL != nil {
+		c := rule.Validate.CEL
+		u.expressions(c.Variables, rule.CELPreconditions, c.Expressions)
+	}
 	if u.shadowed {
 		return nil
 	}
