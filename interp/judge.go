@@ -25,8 +25,9 @@ const (
 	Skip  Status = "skip"
 	Error Status = "error"
 	None  Status = "none"
-	// Unknown is what the interpreter never says: those who ask it without what a rule
-	// reads put it in the place of its status.
+	// Unknown is that of a rule which labels of a namespace decide that nobody knows
+	// (Request.NamespaceUnknown). Those who ask the interpreter without something else that a
+	// rule reads put it in the place of its status.
 	Unknown Status = "unknown"
 )
 
@@ -309,6 +310,8 @@ func (r *rule) judge(a *preparedRequest) (out verdict) {
 	applicable := ruleApplies(r.policy, r.Rule, a.subject())
 	observe(a.ctx, Observation{Rule: r.Name, Holds: applicable, Err: a.labelsErr})
 	switch {
+	case a.namespaceUnknown() && mayApply(r.policy, r.Rule, a.subject()):
+		return unknownNamespace()
 	case a.labelsErr != nil:
 		return say(Error, "%v", a.labelsErr)
 	case !applicable:

@@ -3,6 +3,8 @@ package interp
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kvap/kvap/interp/internal/wildcard"
 	"github.com/kvap/kvap/policy"
 )
@@ -16,6 +18,9 @@ type filterInput struct {
 	user      user
 	// namespaceLabels are asked for when they are needed.
 	namespaceLabels func() map[string]string
+	// selected is what namespaceSelectors that ask for more than the name of the namespace
+	// say, where nobody knows its labels; nil where they are known.
+	selected *bool
 }
 
 // A user is who sends a request.
@@ -36,10 +41,24 @@ func (u user) unknown() bool {
 // ruleApplies tells whether a rule is about the subject: matched, and not
 // excluded. A rule of a namespaced policy binds its own namespace only.
 func ruleApplies(p *policy.Policy, r *policy.Rule, s *filterInput) bool {
-	if p.Namespaced() && p.Namespace != metaText(s.object, "namespace") {
+	return appliesBetween(p, r, s, s)
+}
+
+// appliesBetween is ruleApplies with one input for match and another for exclude.
+func appliesBetween(p *policy.Policy, r *policy.Rule, match, exclude *filterInput) bool {
+	if p.Namespaced() && p.Namespace != metaText(match.object, "namespace") {
 		return false
 	}
-	return blockMatches(r.Match, s) && asksFor(r.Match, s.kind) && !blockExcludes(r.Exclude, s)
+	return blockMatches(r.Match, match) && asksFor(r.Match, match.kind) && !blockExcludes(r.Exclude, exclude)
+}
+
+// mayApply tells whether labels of the namespace decide that a rule is about the subject: with
+// some it is, and with others it is not.
+func mayApply(p *policy.Policy, r *policy.Rule, s *filterInput) bool {
+	selected, passedOver := *s, *s
+	yes, no := true, false
+	selected.selected, passedOver.selected = &yes, &no
+	return appliesBetween(p, r, &selected, &passedOver) && !appliesBetween(p, r, &passedOver, &selected)
 }
 
 // asksFor tells whether some filter sends requests of a kind to the rule. It matters
@@ -193,7 +212,23 @@ func namespaceSelected(sel *policy.Selector, s *filterInput, at filterPlace) boo
 	if s.object["kind"] == "Namespace" {
 		return at == inException
 	}
+	if s.selected != nil && asksMore(sel) {
+		return *s.selected
+	}
 	return selects(sel, s.namespaceLabels())
+}
+
+// asksMore tells whether a namespaceSelector asks for a label that is not made of the name.
+func asksMore(sel *policy.Selector) bool {
+	return sel != nil && (slices.ContainsFunc(sel.MatchLabels, func(l policy.Pair) bool { return l.Key != corev1.LabelMetadataName }) ||
+		slices.ContainsFunc(sel.Expressions, func(e policy.SelectorExpression) bool { return e.Key != corev1.LabelMetadataName }))
+}
+
+// namespaceUnknown tells whether nobody knows the labels of the namespace of the request.
+func (a *preparedRequest) namespaceUnknown() bool { return a.request.NamespaceUnknown && a.namespace != "" }
+
+func unknownNamespace() verdict {
+	return say(Unknown, "the rule selects namespaces by labels that nobody gave")
 }
 
 // userMatches tells whether all that a filter says of the user holds: of each of

@@ -195,6 +195,8 @@ func (r *rule) begin(a *preparedRequest) (verdict, *vars) {
 	applicable := ruleApplies(r.policy, r.Rule, a.subject())
 	observe(a.ctx, Observation{Rule: r.Name, Holds: applicable, Err: a.labelsErr})
 	switch {
+	case a.namespaceUnknown() && mayApply(r.policy, r.Rule, a.subject()):
+		return unknownNamespace(), nil
 	case a.labelsErr != nil:
 		return say(Error, "%v", a.labelsErr), nil
 	case !applicable:

@@ -85,6 +85,8 @@ func (f *mutatingForm) run(in *Interpreter, a *preparedRequest) (out verdict, af
 	matches, err := f.matches(a)
 	observe(a.ctx, Observation{Rule: f.name, Holds: matches, Err: err})
 	switch {
+	case mayMatch(f.constraints, a, a.fullAttributes()):
+		return unknownNamespace(), nil
 	case err != nil:
 		return say(Error, "%v", err), nil
 	case !matches:

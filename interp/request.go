@@ -25,6 +25,9 @@ type Request struct {
 	// Namespace, where not nil, is the request's namespace as an object, in the place of
 	// what the World has.
 	Namespace map[string]any
+	// NamespaceUnknown tells that nobody knows more of the request's namespace than its name:
+	// what its labels decide is Unknown.
+	NamespaceUnknown bool
 	// Roles (namespace:name) and ClusterRoles are what is bound to the user.
 	Roles, ClusterRoles []string
 	// Action, if not empty, takes the place of the policies' own actions.

@@ -64,6 +64,8 @@ func (f *validatingForm) judge(in *Interpreter, a *preparedRequest) (out verdict
 	matches, err := f.matches(a)
 	observe(a.ctx, Observation{Rule: f.name, Holds: matches, Err: err})
 	switch {
+	case mayMatch(f.constraints, a, a.fullAttributes()):
+		return unknownNamespace(), nil
 	case err != nil:
 		return say(Error, "%v", err), nil
 	case !matches:

@@ -62,6 +62,17 @@ func ruleMatches(r policy.ResourceRule, attributes admission.Attributes) bool {
 	return matcher.Matches() && (len(r.Names) == 0 || slices.Contains(r.Names, attributes.GetName()))
 }
 
+// mayMatch tells whether labels of the namespace that nobody knows decide that constraints match.
+func mayMatch(m *policy.MatchConstraints, a *preparedRequest, attributes admission.Attributes) bool {
+	if m == nil || !a.namespaceUnknown() || a.kind.group == "" && a.kind.kind == "Namespace" || !asksMore(m.NamespaceSelector) {
+		return false
+	}
+	anywhere := *m
+	anywhere.NamespaceSelector = nil
+	matches, err := constraintsMatch(&anywhere, a, attributes)
+	return matches && err == nil
+}
+
 // namespaceSelected holds a selector to the labels of the request's namespace; of a
 // Namespace, to its own. What is in no namespace is selected.
 func (a *preparedRequest) namespaceSelected(s *policy.Selector) (bool, error) {

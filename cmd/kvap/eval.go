@@ -71,7 +71,8 @@ Where mutate rules change the object, the line has "object": what it is after th
 A violation alone is no reason for the exit code 1; with --fail-on deny it is. A rule
 that errs counts as violated, for an error denies too, but not under failurePolicy
 Ignore. A rule that reads more of the namespace than its name and labels is unknown
-where --param does not give the Namespace.
+where --param does not give the Namespace, and one whose namespaceSelector decides
+where neither that nor --namespace-labels gives the labels.
 
 Exit codes: 0 the two agree, 1 they disagree on something, 2 usage or nothing could
 be read, 3 a runtime error, 4 some of the input was left out.`,

@@ -55,7 +55,7 @@ func (c *compiler) compile(m material) (*compiled, error) {
 		return nil, fmt.Errorf("%s: %d policies, %v", m.file, len(parsed.Policies), found)
 	}
 	in := compile.Input{Policies: parsed.Policies, Exceptions: parsed.Exceptions}
-	judges, err := judge.Compile(in, compile.Options{Translate: c.options}, judge.ClusterState{Objects: m.objects})
+	judges, err := judge.Compile(in, compile.Options{Translate: c.options}, judge.ClusterState{Objects: m.objects, AllNamespaces: true})
 	if err != nil {
 		return nil, err
 	}

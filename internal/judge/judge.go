@@ -32,6 +32,9 @@ type ClusterState struct {
 	// Mutations are the same of policies that mutate: those that were made from all mutate rules
 	// of a policy take the place of their translation.
 	Mutations DeployedMutations
+	// AllNamespaces tells that a namespace which is not among the Objects has no labels but
+	// its name. Otherwise nobody knows which it has, and rules that select by them are Unknown.
+	AllNamespaces bool
 }
 
 // Judges are both judges of some policies: their native translation and the
@@ -51,6 +54,7 @@ type Judges struct {
 	changing     []changingPolicy    // those of which the mutate rules are native
 	exceptions   []*policy.Exception
 	namespaces   map[string]*corev1.Namespace // that are known
+	all          bool                         // of which the labels count: no others have any
 	world        interp.World
 }
 
@@ -108,7 +112,7 @@ func Compile(in compile.Input, o compile.Options, c ClusterState) (*Judges, erro
 // New makes judges of policies that are compiled, and of the exceptions from them.
 // A rule that has no native form is judged by the interpreter only.
 func New(compiled compile.Result, exceptions []*policy.Exception, c ClusterState) (*Judges, error) {
-	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions, namespaces: namespacesOf(c.Objects)}
+	j := &Judges{Compiled: compiled, Rules: inOrder(compiled.Rules), exceptions: exceptions, namespaces: namespacesOf(c.Objects), all: c.AllNamespaces}
 	for _, f := range j.Rules {
 		j.standings = append(j.standings, ruleStanding{
 			compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f)), readsNamespace: readsNamespace(f),

@@ -35,7 +35,7 @@ func (j *Judges) Mutate(ctx context.Context, r *Request, opinions []Opinion) *in
 	if j.mutation == nil {
 		return nil
 	}
-	done := j.mutation.Mutate(ctx, r.unnamed().Interp())
+	done := j.mutation.Mutate(ctx, j.asked(r.unnamed()))
 	if opinions == nil {
 		return done
 	}

@@ -57,6 +57,13 @@ func (j *Judges) knowsNamespace(r *Request) bool {
 	return r.Namespace != nil || j.namespaces[name] != nil || name == "" || kind.Group == "" && kind.Kind == "Namespace"
 }
 
+// asked is a request as the interpreter is asked about it.
+func (j *Judges) asked(r *Request) *interp.Request {
+	out := r.Interp()
+	out.NamespaceUnknown = !j.all && r.NamespaceLabels == nil && !j.knowsNamespace(r)
+	return out
+}
+
 // storedNamespace is the Namespace that the request tells of as an API server has it: with its
 // name in a label, and with a phase.
 func (r *Request) storedNamespace() map[string]any {
@@ -134,6 +141,11 @@ func (j *Judges) forget(r *Request, out []Opinion) {
 	for i := range out {
 		o := &out[i]
 		switch {
+		case o.Status == interp.Unknown:
+			if o.Compared {
+				o.Native = apiserver.Unknown
+			}
+			o.unknown(r.native.Namespace)
 		case !whole && (o.Native == apiserver.Unknown || j.standings[i].readsNamespace):
 			o.unknown(r.native.Namespace)
 		case r.anonymous && o.Compared && o.Status == interp.Error && o.Native != apiserver.Error && readsUser(o.Rule.Rule):

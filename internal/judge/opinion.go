@@ -99,7 +99,7 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 		}
 	}
 	// What one policy has verified of images counts for the others.
-	request, verified := r.Interp(), &interp.Verified{}
+	request, verified := j.asked(r), &interp.Verified{}
 	request.Verified = verified
 	results := make([][]interp.RuleResult, len(j.interpreters))
 	for i, in := range j.interpreters {

@@ -121,7 +121,7 @@ func (r *run) nativeJudges(row Row) (*judge.Judges, error) {
 		return j, nil
 	}
 	objects := slices.Concat(r.objects, r.deployed.Params(r.resources))
-	j, err := judge.New(compile.Result{}, nil, judge.ClusterState{Objects: objects, Deployed: by})
+	j, err := judge.New(compile.Result{}, nil, judge.ClusterState{Objects: objects, Deployed: by, AllNamespaces: true})
 	r.alone[name] = j
 	return j, err
 }

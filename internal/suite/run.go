@@ -283,7 +283,7 @@ func (r *run) session(p *policy.Policy, resource string) *session {
 	}
 	options := compile.Options{Translate: r.runner.Translate}
 	objects := slices.Concat(r.objects, s.objects)
-	cluster := judge.ClusterState{Objects: objects, World: r.world(objects), Deployed: r.bound.From(p.FullName())}
+	cluster := judge.ClusterState{Objects: objects, World: r.world(objects), Deployed: r.bound.From(p.FullName()), AllNamespaces: true}
 	in := compile.Input{Policies: []*policy.Policy{s.policy}, Exceptions: r.exceptions}
 	if s.judges, s.err = judge.Compile(in, options, cluster); s.err != nil {
 		return s
