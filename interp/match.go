@@ -225,7 +225,9 @@ func asksMore(sel *policy.Selector) bool {
 }
 
 // namespaceUnknown tells whether nobody knows the labels of the namespace of the request.
-func (a *preparedRequest) namespaceUnknown() bool { return a.request.NamespaceUnknown && a.namespace != "" }
+func (a *preparedRequest) namespaceUnknown() bool {
+	return a.request.NamespaceUnknown && a.namespace != ""
+}
 
 func unknownNamespace() verdict {
 	return say(Unknown, "the rule selects namespaces by labels that nobody gave")

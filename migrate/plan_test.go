@@ -147,7 +147,7 @@ func TestFewestViolationsFirst(t *testing.T) {
 	for _, r := range result.Rules {
 		v := report.Violations{}
 		if r.Policy.Name == "a" {
-			v.Add(report.Violator{Kind: "ConfigMap", Name: "x"}, false)
+			v.Add(report.Violator{Kind: "ConfigMap", Name: "x"}, "")
 		}
 		violations[r] = v
 	}

@@ -15,6 +15,8 @@ type Violations struct {
 	Unknown int `json:"unknown"`
 	// Why is the reason of the first of them.
 	Why string `json:"why,omitempty"`
+	// Lacking says what kind of reason that is.
+	Lacking Ignorance `json:"-"`
 	// Unread tells that there may be objects that were not read.
 	Unread bool `json:"unread"`
 	// Examples are the first few of them.
@@ -29,11 +31,20 @@ type Violator struct {
 	Message   string `json:"message"`
 }
 
-// Add counts an object; unknown is one that may violate the rule.
-func (v *Violations) Add(o Violator, unknown bool) {
-	if unknown {
+// Ignorance is why nobody can tell whether an object violates a rule; empty where one can.
+type Ignorance string
+
+// The two kinds: of what a user can give, and of what objects that are there do not tell.
+const (
+	NotGiven Ignorance = "not given"
+	NotTold  Ignorance = "not told"
+)
+
+// Add counts an object, which may violate the rule where that is unknown.
+func (v *Violations) Add(o Violator, unknown Ignorance) {
+	if unknown != "" {
 		if v.Unknown++; v.Unknown == 1 {
-			v.Why = o.Message
+			v.Why, v.Lacking = o.Message, unknown
 		}
 		return
 	}
@@ -67,7 +78,11 @@ func (v Violations) String() string {
 		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
-		out = append(out, fmt.Sprintf("unknown for %s: %s (--param FILE gives what rules look up)", Count(v.Unknown, "object", "objects"), v.Why))
+		why := v.Why
+		if v.Lacking == NotGiven {
+			why += " (--param FILE gives what rules look up)"
+		}
+		out = append(out, fmt.Sprintf("unknown for %s: %s", Count(v.Unknown, "object", "objects"), why))
 	}
 	if v.Unread {
 		out = append(out, "unknown for objects that you may not read")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/compile"
@@ -48,7 +49,7 @@ func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true}, excluded: p.ExcludeNamespaces, reached: map[string]bool{}}
+	j := &Judge{judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true, Namespace: metav1.NamespaceDefault}, excluded: p.ExcludeNamespaces, reached: map[string]bool{}}
 	for _, r := range p.Compiled.Rules {
 		for _, ns := range r.Reaches {
 			j.reached[ns] = true

@@ -6,13 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Survey counts the objects that violate each rule. It keeps a few names, and
 // nothing else of an object.
 type Survey struct {
 	judge  *Judge
+	known  []map[string]any
 	counts map[*compile.Rule]report.Violations
 	// Objects is how many were judged, and Excluded how many were not, for bindings leave
 	// out their namespaces.
@@ -22,11 +26,11 @@ type Survey struct {
 // NewSurvey begins a survey by policies, which knows some objects of the cluster: its
 // Namespaces, and what rules look up.
 func NewSurvey(p Policies, known []map[string]any) (*Survey, error) {
-	judge, err := NewJudge(p, known)
+	by, err := NewJudge(p, known)
 	if err != nil {
 		return nil, err
 	}
-	s := &Survey{judge: judge, counts: map[*compile.Rule]report.Violations{}}
+	s := &Survey{judge: by, known: known, counts: map[*compile.Rule]report.Violations{}}
 	for _, r := range p.Compiled.Rules {
 		if scannable(r) {
 			s.counts[r] = report.Violations{}
@@ -63,19 +67,40 @@ func (s *Survey) Object(ctx context.Context, o *unstructured.Unstructured) error
 		return err
 	}
 	s.Objects++
-	results := map[*compile.Rule]report.ScanResult{} // of a rule with its expansions, the gravest
+	results := map[*compile.Rule]surveyed{} // of a rule with its expansions, the gravest
 	for _, opinion := range opinions {
-		result, rule := resultOf(opinion), opinion.Rule.Rule
-		if result == "fail" && results[rule].Result != "fail" || result == "error" && results[rule].Result == "" {
-			row := resultRow(opinion, result)
-			row.Result = result // whether it is scored or not
-			results[rule] = row
+		result, rule := s.of(opinion), opinion.Rule.Rule
+		if result.violated && !results[rule].violated || result.unknown != "" && results[rule] == (surveyed{}) {
+			result.message = resultRow(opinion, "").Message
+			results[rule] = result
 		}
 	}
-	for rule, row := range results {
+	for rule, result := range results {
 		v := s.counts[rule]
-		v.Add(report.Violator{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Message: row.Message}, row.Result == "error")
+		v.Add(report.Violator{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Message: result.message}, result.unknown)
 		s.counts[rule] = v
 	}
 	return nil
+}
+
+// A surveyed is what is counted of a rule and an object.
+type surveyed struct {
+	violated bool
+	unknown  report.Ignorance
+	message  string
+}
+
+// of is what an opinion counts as. An error is a violation, for the API server denies, unless the
+// rule errs for what only a cluster knows, or its failure policy is Ignore.
+func (s *Survey) of(o judge.Opinion) surveyed {
+	switch result := resultOf(o); {
+	case o.Lacks != nil, result == "error" && judge.Lacks(o, s.known):
+		return surveyed{unknown: report.NotGiven}
+	case o.Native == apiserver.Unknown, o.Status == interp.Unknown:
+		return surveyed{unknown: report.NotTold}
+	case result == "error":
+		return surveyed{violated: o.Violated()}
+	default:
+		return surveyed{violated: result == "fail"}
+	}
 }

@@ -180,7 +180,7 @@ spec:
 	}
 	want := map[string]string{
 		"exempt":    "1 object violates it: ConfigMap team/a",
-		"asking":    "unknown for 1 object: the rule reads who acts, and the request names nobody (--param FILE gives what rules look up)",
+		"asking":    "unknown for 1 object: the rule reads who acts, and the request names nobody",
 		"annotated": "unknown for 1 object: the Namespace team, which the rule reads, was not given (--param FILE gives what rules look up)",
 	}
 	if d := textdiff.Values(want, got); d != "" {

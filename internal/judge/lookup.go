@@ -2,11 +2,15 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A Lookup is an object of a fixed name that a rule reads.
@@ -81,4 +85,34 @@ func (l Lookup) In(objects []map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// Lacks tells whether a rule errs for want of an object that it looks up and that is not among
+// those that are known, or may do so for want of somebody to ask: no cluster and no service is
+// at hand where rules are judged.
+func Lacks(o Opinion, known []map[string]any) bool {
+	if o.Status != interp.Error && o.Native != apiserver.Error {
+		return false
+	}
+	return Asks(o.Rule) || slices.ContainsFunc(Lookups(o.Rule.Rule), func(one Lookup) bool { return !one.In(known) })
+}
+
+// Asks tells of a rule that asks somebody, at the time of the request.
+func Asks(f *compile.Form) bool {
+	s := f.Rule.Source
+	if s == nil { // a policy in CEL, which has no native form where it asks
+		return f.Rule.Target == translate.Webhook
+	}
+	return askedBy(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)
+}
+
+// askedBy tells of context entries that ask somebody.
+func askedBy(entries []*policy.ContextEntry) bool {
+	return slices.ContainsFunc(entries, func(e *policy.ContextEntry) bool {
+		return e.APICall != nil || e.ImageRegistry != nil || e.GlobalReference != nil
+	})
+}
+
+func asksInLoops(loops []*policy.ForEach) bool {
+	return slices.ContainsFunc(loops, func(l *policy.ForEach) bool { return askedBy(l.Context) || asksInLoops(l.ForEach) })
 }

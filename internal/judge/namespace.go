@@ -148,7 +148,7 @@ func (j *Judges) forget(r *Request, out []Opinion) {
 			o.unknown(r.native.Namespace)
 		case !whole && (o.Native == apiserver.Unknown || j.standings[i].readsNamespace):
 			o.unknown(r.native.Namespace)
-		case r.anonymous && o.Compared && o.Status == interp.Error && o.Native != apiserver.Error && readsUser(o.Rule.Rule):
+		case r.anonymous && o.Status == interp.Error && o.Native != apiserver.Error && readsUser(o.Rule.Rule):
 			o.Native, o.NativeMessage, o.Refused = apiserver.Unknown, "the rule reads who acts, and the request names nobody", false
 		}
 	}

@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 
-	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap/apiserver"
 	"github.com/kvap/kvap/verify"
 )
@@ -118,7 +114,7 @@ func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 		t.cannotTell(o.Message)
 	case o.Agree():
 		t.agree(o.Violated())
-	case l.lacks(o):
+	case judge.Lacks(o, l.Known):
 		t.cannotTell(notAtHand)
 	default:
 		t.disagree(o.Violated(), func() report.Disagreement {
@@ -131,35 +127,6 @@ func (l *Ledger) noteOpinion(place int, j judged, o judge.Opinion) {
 
 // notAtHand is why a rule that errs is held against nobody.
 const notAtHand = "the rule reads an object that is not there, or asks what is not at hand"
-
-// lacks tells whether a rule errs for want of an object that it looks up, or may do so
-// for want of somebody to ask: no cluster and no service is at hand where rules are judged.
-func (l *Ledger) lacks(o judge.Opinion) bool {
-	if o.Status != interp.Error && o.Native != apiserver.Error {
-		return false
-	}
-	return asks(o.Rule) || slices.ContainsFunc(judge.Lookups(o.Rule.Rule), func(one judge.Lookup) bool { return !one.In(l.Known) })
-}
-
-// asks tells of a rule that asks somebody, at the time of the request.
-func asks(f *compile.Form) bool {
-	s := f.Rule.Source
-	if s == nil { // a policy in CEL, which has no native form where it asks
-		return f.Rule.Target == translate.Webhook
-	}
-	return askedBy(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)
-}
-
-// askedBy tells of context entries that ask somebody.
-func askedBy(entries []*policy.ContextEntry) bool {
-	return slices.ContainsFunc(entries, func(e *policy.ContextEntry) bool {
-		return e.APICall != nil || e.ImageRegistry != nil || e.GlobalReference != nil
-	})
-}
-
-func asksInLoops(loops []*policy.ForEach) bool {
-	return slices.ContainsFunc(loops, func(l *policy.ForEach) bool { return askedBy(l.Context) || asksInLoops(l.ForEach) })
-}
 
 func native(o judge.Opinion) report.Voice {
 	return report.Voice{Who: "native policy", Says: string(o.Native), Message: o.NativeMessage}

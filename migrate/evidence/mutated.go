@@ -333,7 +333,7 @@ func (l *Ledger) noteChange(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the bindings leave out the namespace")
 	case c.Different == "":
 		t.agree(c.Changed)
-	case l.lacks(o):
+	case judge.Lacks(o, l.Known):
 		t.cannotTell(notAtHand)
 	default:
 		t.disagree(c.Changed, func() report.Disagreement {

@@ -152,7 +152,7 @@ func (l *Ledger) noteReported(place int, j judged, o judge.Opinion) {
 		t.cannotTell("the bindings leave out the namespace")
 	case o.Native == apiserver.Unknown, o.Status == interp.Unknown:
 		t.cannotTell(o.Message)
-	case l.lacks(o):
+	case judge.Lacks(o, l.Known):
 		t.cannotTell(notAtHand)
 	case matches(result.result, ours):
 		t.agree(ours != "allow")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -61,7 +62,7 @@ func (r *row) rehearsed(one Rehearsed, admitted bool) {
 		t.cannotTell("the action of the rule depends on the namespace")
 	case !yes:
 		t.cannotTell("Kyverno only audits the rule")
-	case one.Verdict == interp.Error && asks(r.form):
+	case one.Verdict == interp.Error && judge.Asks(r.form):
 		t.cannotTell(couldNotAsk)
 	case !denies:
 		t.cannotTell("kvap's webhook could not judge the request, and its policy lets it pass then")

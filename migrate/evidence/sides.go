@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
@@ -38,7 +39,7 @@ func (l *Ledger) noteEvent(place int, e *event, at string) {
 		return
 	case ours.violated == theirs.violated:
 		t.agree(ours.violated)
-	case e.dryRun() && asks(l.rows[place].form):
+	case e.dryRun() && judge.Asks(l.rows[place].form):
 		t.cannotTell("of a dry run, what a rule asks for is not as it will be: its object is not kept, or was there before")
 	default:
 		t.disagree(true, func() report.Disagreement {
@@ -123,7 +124,7 @@ const couldNotAsk = "kvap's webhook could not judge a rule that asks for somethi
 // says is what follows from a finding of kvap's webhook. What it cannot judge, the failure policy
 // decides.
 func (w webhookFinding) says(f *compile.Form) side {
-	if w.Status == interp.Error && asks(f) {
+	if w.Status == interp.Error && judge.Asks(f) {
 		return side{violated: true, unknown: couldNotAsk}
 	}
 	return side{violated: w.Status != interp.Error || f.Rule.Policy.FailurePolicy == policy.Fail, message: w.Message}
