@@ -8,9 +8,9 @@
 // into its status; and what its expressions cost.
 //
 // What must hold: a finding is true at run time, unless it says that it is a known
-// false alarm of the cluster. A finding in a generated object is at the source that
-// it was generated from; one in a written object is at its own line and column,
-// inside of a block of text too. The same input gives the same findings in the same
+// false alarm of the cluster. A finding in an object that was made just now is at the
+// source that it was made from; one in an object that was read is at its own line and
+// column, inside of a block of text too. The same input gives the same findings in the same
 // order, although objects are checked on every core.
 //
 // It converts nothing, judges no requests and asks no cluster.

@@ -21,11 +21,12 @@ type Object struct {
 	MutatingBinding *admissionregistrationv1.MutatingAdmissionPolicyBinding
 	// Releases are those that the object is for; none means all.
 	Releases []cel.Release
-	// Pos is the object's own place, or that of its source.
+	// Pos is the object's own place, or that of its source where it was made just now.
 	Pos        diag.Pos
 	apiVersion string
 	source     fieldSource
 	unknown    diag.List // fields that its type does not have
+	generated  bool
 	// authored tells that what the expressions read is what the author of a policy in CEL wrote.
 	authored bool
 }
@@ -56,11 +57,8 @@ func (o *Object) Name() string {
 	return o.MutatingBinding.Name
 }
 
-// Generated tells that the object was made by kvap: its place is that of its source.
-func (o *Object) Generated() bool {
-	_, written := o.source.(writtenSource)
-	return !written
-}
+// Generated tells that the object was made by kvap, just now or before it was read.
+func (o *Object) Generated() bool { return o.generated }
 
 // A fieldSource says where a field of an object comes from. line and column are those in
 // the text of the field, from 1; 0 where the field as a whole is meant.
@@ -120,7 +118,11 @@ func readWritten(n *policy.Node, data []byte) (*Object, *diag.Diagnostic) {
 	o.unknown = unknown
 	o.Pos.Path = ""
 	o.fillDefaults()
-	o.source = newWrittenSource(n, data, o)
+	o.source = writtenSource{data: data, root: n, nodes: nodesOf(n)}
+	if o.Policy != nil {
+		t, ok, err := vap.TranslationOf(o.Policy.Annotations)
+		o.generated = ok && err == nil && len(t.Members) > 0
+	}
 	return o, nil
 }
 
@@ -141,7 +143,7 @@ func (o *Object) fillDefaults() {
 func Made(validating []vap.Objects, mutations []mutating.Objects, release cel.Release) []*Object {
 	var out []*Object
 	made := func(version string, source madeSource, authored bool) *Object {
-		o := &Object{Releases: []cel.Release{release}, Pos: source.at("", 0, 0), apiVersion: version, source: source, authored: authored}
+		o := &Object{Releases: []cel.Release{release}, Pos: source.at("", 0, 0), apiVersion: version, source: source, generated: true, authored: authored}
 		out = append(out, o)
 		return o
 	}

@@ -2,13 +2,11 @@ package check
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap"
 )
 
 // madeSource is that of what was just made of a policy.
@@ -23,47 +21,11 @@ func (s madeSource) at(field string, _, _ int) diag.Pos {
 	return pos
 }
 
-// mappedSource is that of a made object that was read from a file: its annotations
-// say where it comes from.
-type mappedSource struct {
-	translation vap.Translation
-	pos         diag.Pos // its own
-}
-
-func (s mappedSource) at(field string, _, _ int) diag.Pos {
-	member, line, path := 0, 0, ""
-	var i int
-	if n, _ := fmt.Sscanf(field, "spec.validations[%d]", &i); n == 1 && i < len(s.translation.Validations) {
-		v := s.translation.Validations[i]
-		member, line, path = v.Member, v.Line, v.Path
-	}
-	if member >= len(s.translation.Members) {
-		return s.pos
-	}
-	m := s.translation.Members[member]
-	if m.File == "" {
-		return s.pos
-	}
-	if line == 0 {
-		line, path = m.Line, m.Path
-	}
-	return diag.Pos{File: m.File, Line: line, Col: 1, Path: path}
-}
-
-// writtenSource is a file that somebody wrote.
+// writtenSource is a file, whoever wrote it.
 type writtenSource struct {
 	data  []byte
 	root  *policy.Node
 	nodes map[string]*policy.Node
-}
-
-func newWrittenSource(n *policy.Node, data []byte, o *Object) fieldSource {
-	if o.Policy != nil {
-		if t, ok, err := vap.TranslationOf(o.Policy.Annotations); ok && err == nil && len(t.Members) > 0 {
-			return mappedSource{t, o.Pos}
-		}
-	}
-	return writtenSource{data: data, root: n, nodes: nodesOf(n)}
 }
 
 // nodesOf are the values of a document by their paths in it.

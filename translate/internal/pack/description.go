@@ -29,10 +29,11 @@ func Describe(d *vap.Draft, policies ...*policy.Policy) {
 	}
 }
 
-// describes tells of the annotations that Kyverno's documentation gives policies.
+// describes tells of the annotations that Kyverno's documentation gives policies, and of the one
+// that accepts what is found of a policy and of what is made of it.
 func describes(key string) bool {
 	switch key {
-	case "policies.kyverno.io/title", "policies.kyverno.io/category", "policies.kyverno.io/severity", "policies.kyverno.io/description":
+	case "policies.kyverno.io/title", "policies.kyverno.io/category", "policies.kyverno.io/severity", "policies.kyverno.io/description", "kvap.dev/ignore":
 		return true
 	}
 	return false
