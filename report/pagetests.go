@@ -26,7 +26,7 @@ func (v *view) tests(r TestRun) {
 			shown := shownTest{row, row.shownRule(), row.word(), classOfResult(row.Result), diag.Pos{File: row.File, Line: row.Line}.String()}
 			suite.Rows = append(suite.Rows, shown)
 			switch {
-			case row.Result != rowFail:
+			case !r.fails(row):
 			case len(v.Failed) < most:
 				v.Failed = append(v.Failed, shown)
 			default:

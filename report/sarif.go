@@ -221,17 +221,17 @@ func (c Conversion) Alerts() []Alert {
 	return sorted(out)
 }
 
-// Alerts are the tests that failed.
+// Alerts are the tests for which the run fails.
 func (r TestRun) Alerts() []Alert {
 	var out []Alert
 	for _, s := range r.Suites {
 		for _, row := range s.Rows {
-			if row.Result != rowFail {
+			if !r.fails(row) {
 				continue
 			}
 			of := strings.Join([]string{row.Policy, row.shownRule(), row.Resource, row.Expected}, " ")
 			pos := diag.Pos{File: row.File, Line: row.Line, Col: 1}
-			out = append(out, Alert{Rule: "failed-test", Severity: diag.Error, Pos: pos, Message: of + ": " + row.Reason, Of: of})
+			out = append(out, Alert{Rule: "failed-test", Severity: diag.Error, Pos: pos, Message: of + ": " + r.failure(row), Of: of})
 		}
 	}
 	return sorted(out)

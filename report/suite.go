@@ -13,6 +13,21 @@ import (
 type TestRun struct {
 	Suites []TestSuite `json:"suites"`
 	Totals TestTotals  `json:"totals"`
+	// Strict has what did not pass fail, whatever the reason.
+	Strict bool `json:"-"`
+}
+
+// fails tells whether the run fails for a row.
+func (r TestRun) fails(row TestRow) bool {
+	return row.Result == rowFail || r.Strict && row.Result != rowPass
+}
+
+// failure is why the run fails for a row.
+func (r TestRun) failure(row TestRow) string {
+	if row.Result == rowFail {
+		return row.Reason
+	}
+	return strings.TrimSpace("--strict: " + row.word() + ": " + row.Reason)
 }
 
 // A TestSuite is one suite.
@@ -239,13 +254,13 @@ type junitMessage struct {
 }
 
 // WriteJUnit writes the form that build servers read. What deviates, or was
-// excluded or not judged, is skipped there.
+// excluded or not judged, is skipped there, unless the run is strict.
 func (r TestRun) WriteJUnit(w io.Writer) error {
 	out := junitSuites{Name: "kvap test"}
 	for _, s := range r.Suites {
 		suite := junitSuite{Name: s.Name, File: s.File}
 		for _, row := range s.Rows {
-			suite.add(row)
+			suite.add(r, row)
 		}
 		out.Tests += suite.Tests
 		out.Failures += suite.Failures
@@ -264,17 +279,17 @@ func (r TestRun) WriteJUnit(w io.Writer) error {
 	return err
 }
 
-func (s *junitSuite) add(r TestRow) {
+func (s *junitSuite) add(run TestRun, r TestRow) {
 	c := junitCase{Class: r.Policy + "." + r.shownRule(), Name: strings.TrimSpace(r.Resource + " " + r.Expected), File: r.File, Line: r.Line}
 	s.Tests++
-	switch r.Result {
-	case rowFail:
+	switch {
+	case run.fails(r):
 		s.Failures++
-		c.Failure = &junitMessage{r.Reason, r.Message}
+		c.Failure = &junitMessage{run.failure(r), r.Message}
 		if r.Difference != "" {
 			c.Failure.Text += "\n" + r.Difference
 		}
-	case rowDeviates, rowExcluded, rowNotJudged:
+	case r.Result != rowPass:
 		s.Skipped++
 		c.Skipped = &junitMessage{Message: r.Reason}
 	}

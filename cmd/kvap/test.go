@@ -109,6 +109,7 @@ func test(cmd *cobra.Command, dirs []string, f testFlags) error {
 	progress.clear()
 	found = found.Sort() // suites share policies and resources: what is said twice goes
 	run := report.NewTestRun(suites)
+	run.Strict = f.strict
 	if err := f.write(cmd, run, found); err != nil {
 		return exit.Runtime(err)
 	}
