@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/check"
@@ -135,6 +136,9 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags, config *acceptanc
 	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.Sources), "file", "files")), func() {
 		run.Compile(choices)
 	})
+	if err := f.sizesAreOfFields(run); err != nil {
+		return err
+	}
 	var result report.Check
 	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.Objects), "object", "objects")), func() { result = run.Report() })
 	progress.clear()
@@ -158,6 +162,18 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags, config *acceptanc
 	return f.verdict(run, result)
 }
 
+// sizesAreOfFields refuses a size of what is no field: it would change nothing.
+func (f checkFlags) sizesAreOfFields(run *checking.Run) error {
+	if len(f.sizes) == 0 {
+		return nil
+	}
+	name, meant := check.UnknownSize(slices.Sorted(maps.Keys(f.sizes)), run.Objects, run.Options.Schemas)
+	if name == "" {
+		return nil
+	}
+	return exit.Usage(fmt.Errorf("--size %s: no type has such a field, and no expression reads it%s", name, didYouMean(meant)))
+}
+
 // configure takes the defaults of flags from the configuration file.
 func (f *checkFlags) configure(cmd *cobra.Command, args []string) (*acceptance.Configuration, error) {
 	config, err := f.configuration(args)
@@ -166,25 +182,48 @@ func (f *checkFlags) configure(cmd *cobra.Command, args []string) (*acceptance.C
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.Check)) {
 		flag := cmd.Flags().Lookup(name)
-		if flag == nil || slices.Contains([]string{"cluster", "kubeconfig", "context", "timeout", "filename", "kustomize", "config", "ignore", "help"}, name) {
-			return nil, exit.Usage(fmt.Errorf("%s: check.%s is not a flag that a configuration file sets", config.File(), name))
+		if flag == nil || isOfOneRun(name) {
+			return nil, exit.Usage(fmt.Errorf("%s: check.%s is not a flag that a configuration file sets%s", config.At(name), name, didYouMean(diag.Nearest(name, settable(cmd)))))
 		}
 		if flag.Changed {
 			continue
 		}
 		if hasFraction(config.Check[name]) {
-			return nil, exit.Usage(fmt.Errorf("%s: check.%s: YAML reads this as the number %v; write it in quotes", config.File(), name, config.Check[name]))
+			return nil, exit.Usage(fmt.Errorf("%s: check.%s: YAML reads this as the number %v; write it in quotes", config.At(name), name, config.Check[name]))
 		}
 		for _, value := range valuesOf(config.Check[name]) {
 			if name == "crds" || name == "param" {
 				value = config.Path(value)
 			}
 			if err := cmd.Flags().Set(name, value); err != nil {
-				return nil, exit.Usage(fmt.Errorf("%s: check.%s: %w", config.File(), name, err))
+				return nil, exit.Usage(fmt.Errorf("%s: check.%s: %w", config.At(name), name, err))
 			}
 		}
 	}
 	return config, checkChoices(cmd, nil)
+}
+
+// isOfOneRun tells of the flags of check that say what one run is about.
+func isOfOneRun(flag string) bool {
+	return slices.Contains([]string{"cluster", "kubeconfig", "context", "timeout", "filename", "kustomize", "config", "ignore", "help"}, flag)
+}
+
+// settable are the flags that a configuration file sets.
+func settable(cmd *cobra.Command) (out []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !isOfOneRun(f.Name) {
+			out = append(out, f.Name)
+		}
+	})
+	return out
+}
+
+// didYouMean proposes a word; "" for none.
+func didYouMean(word string) string {
+	if word == "" {
+		return ""
+	}
+	return "; did you mean " + word + "?"
 }
 
 // configuration is the file that is named, or the nearest one.

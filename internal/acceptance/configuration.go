@@ -7,11 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
 )
 
 // ConfigurationFile is the name of the configuration file.
@@ -23,7 +25,8 @@ type Configuration struct {
 	Ignore []Ignore       `json:"ignore"` // what is accepted
 	Check  map[string]any `json:"check"`  // defaults of the flags of check
 
-	file string
+	file  string
+	flags map[string]diag.Pos // of Check
 }
 
 // An Ignore accepts findings of a code, everywhere or in some files and folders.
@@ -77,20 +80,83 @@ func Read(file string) (*Configuration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Configuration{file: full}
+	c := &Configuration{file: full, flags: map[string]diag.Pos{}}
+	nodes, found := policy.Documents(file, data)
+	for _, d := range found {
+		if d.Severity == diag.Error {
+			return nil, d
+		}
+	}
+	for _, n := range nodes {
+		if err := c.check(n); err != nil {
+			return nil, err
+		}
+	}
 	if err := yaml.UnmarshalStrict(data, c); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	for i, ignore := range c.Ignore {
-		switch {
-		case ignore.Code == 0:
-			return nil, fmt.Errorf("%s: ignore[%d] has no code", file, i)
-		case strings.TrimSpace(ignore.Reason) == "":
-			return nil, fmt.Errorf("%s: ignore[%d], of %s, has no reason", file, i, ignore.Code)
-		}
-	}
 	return c, nil
 }
+
+// check says what is wrong with a configuration, and where, and remembers where flags are set.
+func (c *Configuration) check(n *policy.Node) error {
+	if err := keysOf(n, "the configuration", "paths", "ignore", "check"); err != nil {
+		return err
+	}
+	if flags := n.Get("check"); flags != nil {
+		if flags.Kind != policy.Map && flags.Kind != policy.Null {
+			return fmt.Errorf("%s: check must be a map of flags and their values", flags.Pos)
+		}
+		for _, f := range flags.Fields {
+			c.flags[f.Key] = f.Pos
+		}
+	}
+	ignore := n.Get("ignore")
+	for _, text := range []*policy.Node{n.Get("paths"), ignore} {
+		if text != nil && text.Kind != policy.List && text.Kind != policy.Null {
+			return fmt.Errorf("%s: %s must be a list", text.Pos, text.Pos.Path)
+		}
+	}
+	if ignore == nil {
+		return nil
+	}
+	for _, item := range ignore.Items {
+		if err := keysOf(item, "an entry of ignore", "code", "reason", "paths"); err != nil {
+			return err
+		}
+		code, reason := item.Get("code"), item.Get("reason")
+		if code == nil {
+			return fmt.Errorf("%s: the entry has no code", item.Pos)
+		}
+		if _, ok := diag.ParseCode(code.Str); !ok {
+			return fmt.Errorf("%s: there is no code %q; kvap explain lists all", code.Pos, code.Str)
+		}
+		if reason == nil || strings.TrimSpace(reason.Str) == "" {
+			return fmt.Errorf("%s: the entry, of %s, has no reason", item.Pos, code.Str)
+		}
+	}
+	return nil
+}
+
+// keysOf says which key of a map is none of those that are known.
+func keysOf(n *policy.Node, what string, known ...string) error {
+	if n.Kind != policy.Map {
+		return fmt.Errorf("%s: %s must be a map with %s", n.Pos, what, strings.Join(known, ", "))
+	}
+	for _, f := range n.Fields {
+		if slices.Contains(known, f.Key) {
+			continue
+		}
+		if guess := diag.Nearest(f.Key, known); guess != "" {
+			return fmt.Errorf("%s: %s has no %s; did you mean %s?", f.Pos, what, f.Key, guess)
+		}
+		return fmt.Errorf("%s: %s has no %s; it has %s", f.Pos, what, f.Key, strings.Join(known, ", "))
+	}
+	return nil
+}
+
+// At is where the file sets a flag of check.
+func (c *Configuration) At(flag string) diag.Pos { return c.flags[flag] }
 
 // Path is a path of the configuration file as the program that runs reads it.
 func (c *Configuration) Path(p string) string {
@@ -105,9 +171,6 @@ func (c *Configuration) Path(p string) string {
 	}
 	return joined
 }
-
-// File is the name of the file; "" where there is none.
-func (c *Configuration) File() string { return c.file }
 
 // Accepted are the findings that the file accepts.
 func (c *Configuration) Accepted() (out []Acceptance) {
