@@ -57,7 +57,7 @@ func (c *checking) refusedField(r *Result, e *field.Error) {
 func (c *checking) refusedExpression(r *Result, release cel.Release, x expression, e *field.Error) {
 	if v, err := cel.Parse(x.text); err == nil {
 		if need := v.FirstRelease(); need > release {
-			r.reportIn(release, x, 0, 0, notYet(v, release, need))
+			r.reportIn(release, x, 0, 0, notYet(v, release, need, c.of(release).create.Functions()))
 			return
 		}
 	}

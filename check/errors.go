@@ -50,15 +50,21 @@ func largePolicy() diag.Diagnostic {
 }
 
 // notYet does not name the release that is checked for, so that several say the same.
-func notYet(v cel.Value, release, need cel.Release) diag.Diagnostic {
+func notYet(v cel.Value, release, need cel.Release, known []string) diag.Diagnostic {
 	var names []string
 	v.Calls(func(name string, args int) {
 		if cel.FirstRelease(name, args) > release && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	})
+	guess := ""
+	for _, name := range names {
+		if near := diag.Nearest(name, known); near != "" && cel.FirstRelease(name, 0) == cel.Never {
+			guess += isMeant(near)
+		}
+	}
 	if need == cel.Never {
-		return diag.Errorf(diag.Pos{}, diag.NotYetAccepted, "no API server has %s; write the expression without it", strings.Join(names, ", "))
+		return diag.Errorf(diag.Pos{}, diag.NotYetAccepted, "no API server has %s%s; write the expression without it", strings.Join(names, ", "), guess)
 	}
 	return diag.Errorf(diag.Pos{}, diag.NotYetAccepted,
 		"only API servers from %s on take new policies with %s; write the expression without it", need, strings.Join(names, ", "))
@@ -122,40 +128,18 @@ func pathOf(m apiserver.Miss) string {
 
 // nearest proposes what may have been meant.
 func nearest(m apiserver.Miss) string {
-	best, distance := "", 3
 	if strings.HasPrefix(m.Field, "__") && strings.HasSuffix(m.Field, "__") && len(m.Field) > 4 {
-		best = strings.Trim(m.Field, "_")
-		return fmt.Sprintf(" (policies know no escapes: read .%s)", best)
+		return fmt.Sprintf(" (policies know no escapes: read .%s)", strings.Trim(m.Field, "_"))
 	}
-	for _, f := range m.Fields {
-		if d := editDistance(strings.ToLower(f), strings.ToLower(m.Field)); d < distance {
-			best, distance = f, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return " (is " + best + " meant?)"
+	return isMeant(diag.Nearest(m.Field, m.Fields))
 }
 
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+// isMeant proposes a word; nothing where there is none.
+func isMeant(word string) string {
+	if word == "" {
+		return ""
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return " (is " + word + " meant?)"
 }
 
 func statusFalseAlarm(w apiserver.TypeWarning, release cel.Release) diag.Diagnostic {

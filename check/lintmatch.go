@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -169,10 +171,13 @@ func (c *checking) lintGone(r *Result, s *anyPolicy, release cel.Release) {
 		return
 	}
 	for i, rule := range s.rules() {
-		if !servesNone(rule.Rule, set) {
+		at := indexed("spec.matchConstraints.resourceRules", i)
+		if misnamed(r, release, at, rule.Rule, set) {
 			continue
 		}
-		r.report(release, indexed("spec.matchConstraints.resourceRules", i)+".apiVersions", goneRule(rule.APIGroups, rule.APIVersions, rule.Resources))
+		if servesNone(rule.Rule, set) {
+			r.report(release, at+".apiVersions", goneRule(rule.APIGroups, rule.APIVersions, rule.Resources))
+		}
 	}
 }
 
@@ -182,6 +187,56 @@ func pluralOf(o *Object) string {
 		return base + "policies"
 	}
 	return kind + "s"
+}
+
+// misnamed tells of groups of Kubernetes' own, which have no dot in their names, and of resources
+// that a release has in no version.
+func misnamed(r *Result, release cel.Release, at string, rule admissionregistrationv1.Rule, set *schema.Set) (some bool) {
+	all := set.Resources("*", "*", "*")
+	named := func(entry string) string { name, _, _ := strings.Cut(entry, "/"); return name }
+	for i, g := range rule.APIGroups {
+		if g == "*" || strings.Contains(g, ".") || slices.ContainsFunc(all, func(known schema.Resource) bool { return known.Group == g }) {
+			continue
+		}
+		some = true
+		r.report(release, indexed(at+".apiGroups", i), goneGroup(g, servedIn(all, func(known schema.Resource) bool {
+			return slices.ContainsFunc(rule.Resources, func(entry string) bool { return named(entry) == known.Plural })
+		})))
+	}
+	if some || slices.ContainsFunc(rule.APIGroups, func(g string) bool { return !isBuiltin(g) }) {
+		return some
+	}
+	var plurals []string // of the groups of the rule
+	for _, known := range all {
+		if slices.Contains(rule.APIGroups, known.Group) {
+			plurals = append(plurals, known.Plural)
+		}
+	}
+	for i, entry := range rule.Resources {
+		name := named(entry)
+		if name == "*" || slices.Contains(plurals, name) {
+			continue
+		}
+		some = true
+		meant := diag.Nearest(name, plurals)
+		for _, known := range all {
+			if slices.Contains(rule.APIGroups, known.Group) && strings.EqualFold(known.Kind, name) {
+				meant = known.Plural
+			}
+		}
+		r.report(release, indexed(at+".resources", i), goneResource(name, rule.APIGroups, meant, servedIn(all, func(known schema.Resource) bool { return known.Plural == name })))
+	}
+	return some
+}
+
+// servedIn says of which groups some resources are.
+func servedIn(all []schema.Resource, which func(schema.Resource) bool) (out []string) {
+	for _, known := range all {
+		if text := fmt.Sprintf("%s is of the group %q", known.Plural, known.Group); which(known) && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
 }
 
 // servesNone tells that a release serves none of the groups and versions that a rule

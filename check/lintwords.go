@@ -114,6 +114,26 @@ func goneObject(apiVersion, kind string) diag.Diagnostic {
 	return diag.Errorf(diag.Pos{}, diag.APIGone, "the release does not serve %s of %s; use a version that it serves", kind, apiVersion)
 }
 
+func goneGroup(group string, serves []string) diag.Diagnostic {
+	return warn(diag.APIGone, "the release serves no group %q, so the rule matches nothing in it%s", group, inGroups(serves))
+}
+
+func goneResource(name string, groups []string, meant string, serves []string) diag.Diagnostic {
+	text := isMeant(meant)
+	if meant == "" {
+		text = inGroups(serves)
+	}
+	return warn(diag.APIGone, "no resource of the group %q is called %s, so the rule matches none%s; resources are named in the plural, as in kubectl api-resources", fmt.Sprint(strings.Join(groups, ", ")), name, text)
+}
+
+// inGroups says where resources are that a rule looks for elsewhere.
+func inGroups(serves []string) string {
+	if len(serves) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(serves, ", ")
+}
+
 func goneRule(groups, versions, resources []string) diag.Diagnostic {
 	return warn(diag.APIGone, "the release serves no %s in %s of the group %q, so the rule matches nothing; name a version that it serves",
 		strings.Join(resources, ", "), strings.Join(versions, ", "), fmt.Sprint(strings.Join(groups, ", ")))

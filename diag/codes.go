@@ -188,10 +188,11 @@ const (
 	Deprecated Code = 113
 	// BadRequest occurs when a resource or a recorded request cannot be judged. It is not a
 	// JSON or YAML object, it has no kind, it lacks its object or its operation, or the
-	// object does not fit its kind. The others are still judged.
+	// object does not fit its kind. So it does where a rule reads who acts, and the request
+	// names nobody: that rule is not judged. The others are still judged.
 	//
 	// Correct it at the place that the message names; a request is an AdmissionRequest,
-	// alone or under the key request.
+	// alone or under the key request, with the user in userInfo.
 	//
 	// Example:
 	//
@@ -1436,10 +1437,11 @@ const (
 	//	  validations:
 	//	    - expression: request.operation != 'DELETE' || oldObject.metadata.name != 'a'
 	Unreachable Code = 423
-	// APIGone occurs when a release does not serve the API version of the object, or none of what a
-	// rule names. Such an object cannot be created there, and such a rule matches nothing.
+	// APIGone occurs when a release does not serve the API version of the object, or a group or
+	// resource that a rule names. Such an object cannot be created there, and such a rule matches
+	// nothing: of the core group the name is empty, and a resource is named in the plural.
 	//
-	// Use a version that the release serves.
+	// Use a version that the release serves, and the names that kubectl api-resources shows.
 	//
 	// Example:
 	//

@@ -272,10 +272,11 @@ func describe(c Code) (name, text, example string) {
 		return "BadRequest",
 			"Occurs when a resource or a recorded request cannot be judged. It is not a\n" +
 				"JSON or YAML object, it has no kind, it lacks its object or its operation, or the\n" +
-				"object does not fit its kind. The others are still judged.\n" +
+				"object does not fit its kind. So it does where a rule reads who acts, and the request\n" +
+				"names nobody: that rule is not judged. The others are still judged.\n" +
 				"\n" +
 				"Correct it at the place that the message names; a request is an AdmissionRequest,\n" +
-				"alone or under the key request.",
+				"alone or under the key request, with the user in userInfo.",
 			"$ echo '{\"request\": {\"operation\": \"CREATE\"}}' | kvap eval policy.yaml --requests -"
 	case UnknownKind:
 		return "UnknownKind",
@@ -1402,10 +1403,11 @@ func describe(c Code) (name, text, example string) {
 				"    - expression: request.operation != 'DELETE' || oldObject.metadata.name != 'a'"
 	case APIGone:
 		return "APIGone",
-			"Occurs when a release does not serve the API version of the object, or none of what a\n" +
-				"rule names. Such an object cannot be created there, and such a rule matches nothing.\n" +
+			"Occurs when a release does not serve the API version of the object, or a group or\n" +
+				"resource that a rule names. Such an object cannot be created there, and such a rule matches\n" +
+				"nothing: of the core group the name is empty, and a resource is named in the plural.\n" +
 				"\n" +
-				"Use a version that the release serves.",
+				"Use a version that the release serves, and the names that kubectl api-resources shows.",
 			"apiVersion: admissionregistration.k8s.io/v1beta1\n" +
 				"kind: ValidatingAdmissionPolicy\n" +
 				"metadata: {name: example}\n" +

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"slices"
 	"crypto/sha256"
 	"fmt"
 	"strings"
@@ -139,4 +140,21 @@ func (c *Checker) env(r reach) (*celgo.Env, error) {
 		c.envs[r] = env
 	}
 	return env, err
+}
+
+// Functions are the names of the functions and macros that the release takes in new policies,
+// sorted.
+func (c *Checker) Functions() []string {
+	env := c.base.NewExpressionsEnv()
+	var out []string
+	for name := range env.Functions() {
+		if !strings.HasPrefix(name, "_") && !strings.ContainsAny(name, "@!?[]") { // operators
+			out = append(out, name)
+		}
+	}
+	for _, m := range env.Macros() {
+		out = append(out, m.Function())
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
