@@ -38,7 +38,15 @@ func Compile(sources []input.Source, c Choices) *Compilation {
 	c.Emit.Files = input.NamesBelow(sources)
 	done.Result = compile.Policies(compile.Input{Policies: done.Policies, Exceptions: done.Exceptions, Found: done.Found},
 		compile.Options{Translate: c.Translate, Emit: c.Emit})
-	done.Found = append(done.Found, done.Diagnostics...)
+	broken := map[diag.Pos]bool{} // what reading an expression said is not said again by who translates it
+	for _, d := range done.Found {
+		broken[d.Pos] = broken[d.Pos] || d.Code == diag.BadExpression
+	}
+	for _, d := range done.Diagnostics {
+		if d.Code != diag.BadExpression || !broken[d.Pos] {
+			done.Found = append(done.Found, d)
+		}
+	}
 	return done
 }
 
