@@ -38,12 +38,14 @@ func Compile(sources []input.Source, c Choices) *Compilation {
 	c.Emit.Files = input.NamesBelow(sources)
 	done.Result = compile.Policies(compile.Input{Policies: done.Policies, Exceptions: done.Exceptions, Found: done.Found},
 		compile.Options{Translate: c.Translate, Emit: c.Emit})
-	broken := map[diag.Pos]bool{} // what reading an expression said is not said again by who translates it
+	broken := map[diag.Pos]diag.Severity{} // where reading an expression said that it is
 	for _, d := range done.Found {
-		broken[d.Pos] = broken[d.Pos] || d.Code == diag.BadExpression
+		if d.Code == diag.BadExpression {
+			broken[d.Pos] = d.Severity
+		}
 	}
 	for _, d := range done.Diagnostics {
-		if d.Code != diag.BadExpression || !broken[d.Pos] {
+		if said, ok := broken[d.Pos]; d.Code != diag.BadExpression || !ok || d.Severity < said { // else it is told
 			done.Found = append(done.Found, d)
 		}
 	}

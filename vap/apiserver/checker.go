@@ -1,9 +1,9 @@
 package apiserver
 
 import (
-	"slices"
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strings"
 
 	celgo "github.com/google/cel-go/cel"
