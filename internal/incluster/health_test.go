@@ -77,6 +77,22 @@ spec:
 	}
 }
 
+// What the entries of foreach blocks read counts as what the rule reads.
+func TestMissingConfigMapOfALoop(t *testing.T) {
+	for body, missing := range map[string]int{
+		"validate: {message: m, foreach: [{list: request.object.spec.containers, context: [{name: a, configMap: {name: a, namespace: team}}], deny: {}}]}":                                 1,
+		"validate: {message: m, foreach: [{list: request.object.spec.containers, foreach: [{list: element.env, context: [{name: a, configMap: {name: a, namespace: team}}], deny: {}}]}]}": 1,
+		"mutate: {foreach: [{list: request.object.spec.containers, context: [{name: a, configMap: {name: a, namespace: team}}], patchStrategicMerge: {metadata: {labels: {a: b}}}}]}":      1,
+		"validate: {message: m, foreach: [{list: request.object.spec.containers, deny: {}}]}":                                                                                              0,
+	} {
+		h, _ := healthOf(t, there{}, "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n    "+body+"\n")
+		h.look(t.Context(), false)
+		if got := h.problems(); len(got) != missing {
+			t.Errorf("%s: %+v, want %d problems", body, got, missing)
+		}
+	}
+}
+
 // A rule about images whose registry may not be asked refuses all of them.
 func TestRegistryNotAllowed(t *testing.T) {
 	h, _ := healthOf(t, there{}, `apiVersion: kyverno.io/v1
