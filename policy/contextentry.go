@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
@@ -218,4 +219,29 @@ func (r *reader) globalReferenceEntry(n *Node) *GlobalReferenceEntry {
 	g := &GlobalReferenceEntry{Pos: n.Pos, Name: o.needText("name"), JMESPath: o.optional("jmesPath")}
 	o.end()
 	return g
+}
+
+// ContextEntries are the entries of a rule and of all its foreach blocks.
+func (r *Rule) ContextEntries() []*ContextEntry {
+	out := slices.Clone(r.Context)
+	if r.Validate != nil {
+		out = append(out, entriesInLoops(r.Validate.ForEach, func(f *ForEach) ([]*ContextEntry, []*ForEach) { return f.Context, f.ForEach })...)
+	}
+	if r.Mutate != nil {
+		out = append(out, entriesInLoops(r.Mutate.ForEach, func(f *MutateForEach) ([]*ContextEntry, []*MutateForEach) { return f.Context, f.ForEach })...)
+	}
+	if r.Generate != nil {
+		for _, f := range r.Generate.ForEach {
+			out = append(out, f.Context...)
+		}
+	}
+	return out
+}
+
+func entriesInLoops[F any](loops []F, of func(F) ([]*ContextEntry, []F)) (out []*ContextEntry) {
+	for _, f := range loops {
+		entries, inside := of(f)
+		out = append(append(out, entries...), entriesInLoops(inside, of)...)
+	}
+	return out
 }

@@ -154,7 +154,7 @@ func (h *ruleHealth) look(ctx context.Context, all bool) (changed bool) {
 // configMapsOf are the ConfigMaps that rules of a policy read whatever is asked.
 func configMapsOf(p *policy.Policy) (out []types.NamespacedName) {
 	for _, r := range p.Rules {
-		for _, e := range r.Context {
+		for _, e := range r.ContextEntries() {
 			if e.ConfigMap == nil {
 				continue
 			}
