@@ -38,22 +38,13 @@ func Releases() []string {
 	return []string{"1.30", "1.31", "1.32", "1.33", "1.34", "1.35", "1.36", "1.37"}
 }
 
-// fileOf is the release whose file serves a release. No module of
-// k8s.io/kubernetes 1.37 can be had yet; until then the types of 1.36 stand in.
-func fileOf(release string) string {
-	if release == "1.37" {
-		return "1.36"
-	}
-	return release
-}
-
 // Builtin is the set of the kinds that a release of Kubernetes, for instance
 // 1.34, serves by itself. It reads the index only; each Type is made at first use.
 func Builtin(release string) (*Set, error) {
 	if !slices.Contains(Releases(), release) {
 		return nil, fmt.Errorf("no types are known of Kubernetes %q; use one of %s", release, strings.Join(Releases(), ", "))
 	}
-	text, err := readData(fileOf(release))
+	text, err := readData(release)
 	if err != nil {
 		return nil, fmt.Errorf("the embedded types of Kubernetes %s: %w", release, err)
 	}
