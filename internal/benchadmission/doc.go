@@ -3,7 +3,7 @@
 // In come the fixture pod-security-set, nineteen policies that enforce the Pod
 // Security Standards, and the same rules as somebody wrote them by hand
 // (handwritten.yaml). Out goes a table, on standard output or, with -update, in
-// place of the one in a document: for each way of packing the policies, what it adds
+// place of the one in a document for the Kubernetes that runs: for each way of packing the policies, what it adds
 // to a request and what it leaves of the server's throughput.
 //
 // All variants are measured one after the other, on one API server, in several

@@ -81,5 +81,5 @@ func run(ctx context.Context, p runBounds, update string) (err error) {
 		fmt.Print(table)
 		return nil
 	}
-	return insert(update, table, beginMark, endMark)
+	return insert(update, "bench-admission", table)
 }

@@ -12,14 +12,11 @@ import (
 	"github.com/kvap/kvap/internal/controlplane"
 )
 
-// The marks between which a document has the table.
-const (
-	beginMark = "<!-- bench-admission: begin -->\n"
-	endMark   = "<!-- bench-admission: end -->\n"
-
-	beginMutations = "<!-- bench-admission, mutations: begin -->\n"
-	endMutations   = "<!-- bench-admission, mutations: end -->\n"
-)
+// marksOf are those between which a document has a table of the Kubernetes that runs.
+func marksOf(table string) (begin, end string) {
+	mark := "<!-- " + table + " " + controlplane.Version()
+	return mark + ": begin -->\n", mark + ": end -->\n"
+}
 
 // render writes a row for each variant. What is compared with nothing is compared
 // with the nothing of the same round.
@@ -92,8 +89,9 @@ func medianOf(values []float64, format, unit string) string {
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
 
-// insert puts the table between the marks of a document.
-func insert(file, table, begin, end string) error {
+// insert puts the table between its marks in a document.
+func insert(file, name, table string) error {
+	begin, end := marksOf(name)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -101,7 +99,7 @@ func insert(file, table, begin, end string) error {
 	before, rest, ok := bytes.Cut(text, []byte(begin))
 	_, after, ok2 := bytes.Cut(rest, []byte(end))
 	if !ok || !ok2 {
-		return fmt.Errorf("%s has no marks for the table", file)
+		return fmt.Errorf("%s has no mark %s", file, begin)
 	}
 	return os.WriteFile(file, slices.Concat(before, []byte(begin), []byte(table), []byte(end), after), 0o644)
 }

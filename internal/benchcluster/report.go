@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/kvap/kvap/internal/controlplane"
 )
 
 // A row is what one step took.
@@ -23,7 +25,7 @@ const (
 
 func render(rows []row, cpus int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "kube-apiserver v1.36.3, %d CPUs, everything on one machine.\n\n", cpus)
+	fmt.Fprintf(&b, "kube-apiserver %s, %d CPUs, everything on one machine.\n\n", controlplane.Version(), cpus)
 	b.WriteString("| what happens | until all are enforced | writes of native objects | writes of statuses | other writes | memory of the controller, of that the program itself, and its peak |\n|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(&b, "| %s | %.1f s | %d | %d | %d | %d MiB (%d MiB, %d MiB) |\n", r.what, r.took.Seconds(), r.writes.natives, r.writes.statuses, r.writes.others, r.memory.now, r.memory.program, r.memory.peak)

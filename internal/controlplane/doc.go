@@ -10,18 +10,24 @@
 //
 // # The binaries
 //
-// They are built from the modules k8s.io/kubernetes and go.etcd.io/etcd, of the
-// versions that servers/mod requires. That file and servers/sum are the go.mod
-// and go.sum of a module of its own; they have other names here because the go
+// They are built from the modules k8s.io/kubernetes and go.etcd.io/etcd. The folder servers
+// has a folder for each version of Kubernetes, with a file mod and a file sum: the go.mod
+// and go.sum of a module of its own. They have other names here because the go
 // command embeds no file of a nested module, and the package must be able to
 // build where the repository is not at hand. The module is written into a folder
 // below the user's cache, built there once for each version, under a lock, and
 // what was built is renamed into place whole. A first build takes five to eight
-// minutes on two cores. The environment variable KVAP_CONTROLPLANE names a folder
-// of binaries (etcd, kube-apiserver, kube-controller-manager) to take instead.
+// minutes on two cores.
 //
-// To go to another version: change the versions in servers/mod, and the module's
-// go.sum by `go build -mod=mod` of the three packages; Version follows.
+// The environment variable KVAP_KUBERNETES says which version runs; the standard one
+// where it does not. Of the oldest version the API server alone is built, for the others
+// may be newer than it: they are those of the standard version. The environment variable
+// KVAP_CONTROLPLANE names a folder of binaries (etcd, kube-apiserver,
+// kube-controller-manager) to take instead.
+//
+// To go to another version: add its folder. Its go.mod has the programs as tools, and
+// replaces each module that Kubernetes has in its own repository; go.sum comes of
+// `go list -mod=mod -deps` of the programs.
 //
 // Kubectl is for tests whose scripts call it. Where there is none on the path it is built
 // likewise, from kubectl/mod, kubectl/sum and kubectl/main, of which none is a Go file

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // kubectlMod is the go.mod of the module that kubectl is built from.
@@ -67,7 +68,7 @@ func buildKubectl(ctx context.Context, root, program, version string, progress i
 	}
 	fmt.Fprintf(progress, "building kubectl %s, once: this takes a minute or two\n", version)
 	built := filepath.Join(work, "kubectl")
-	if err := goBuild(ctx, work, built, ".", buildFlags(), progress); err != nil {
+	if err := goBuild(ctx, work, built, ".", buildFlags("v1"+strings.TrimPrefix(version, "v0")), progress); err != nil {
 		return fmt.Errorf("building kubectl: %w", err)
 	}
 	return os.Rename(built, program)

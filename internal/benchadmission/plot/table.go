@@ -27,16 +27,15 @@ const (
 	deniedColumn   = "p50 added, denied"
 )
 
-// read finds the table of internal/benchadmission in the document.
+// read finds the first table of internal/benchadmission in the document.
 func read(document string) ([]row, error) {
-	_, rest, begins := strings.Cut(document, "<!-- bench-admission: begin -->")
-	text, _, ends := strings.Cut(rest, "<!-- bench-admission: end -->")
-	if !begins || !ends {
+	table := regexp.MustCompile(`(?s)<!-- bench-admission v[\d.]+: begin -->(.*?)<!-- bench-admission v[\d.]+: end -->`).FindStringSubmatch(document)
+	if table == nil {
 		return nil, errors.New("there are no marks of bench-admission")
 	}
 	var header []string
 	var rows []row
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(table[1]) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") {
 			continue
