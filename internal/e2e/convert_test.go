@@ -132,7 +132,7 @@ func bringsCEL(data []byte) bool {
 // nothing to convert.
 func (c *cluster) convert(t *testing.T, s subject, f form) conversion {
 	t.Helper()
-	flags := append([]string{"convert", s.file, "-q", "--no-color", "-o", "json", "--pack", f.pack, "--guard", f.guard}, s.flags...)
+	flags := append([]string{"convert", s.file, "--kubernetes-version", c.release.String(), "-q", "--no-color", "-o", "json", "--pack", f.pack, "--guard", f.guard}, s.flags...)
 	key := strings.Join(flags, " ")
 	if made, ok := c.converted.Load(key); ok {
 		return made.(conversion)

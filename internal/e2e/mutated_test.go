@@ -16,7 +16,6 @@ import (
 	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -57,6 +56,7 @@ func mutablePods() []string {
 // A Pod that MutatingAdmissionPolicies have changed is what the API server makes of what the
 // interpreter makes of it, but for elements of one key, which stay.
 func TestObjectsAreChangedAlike(t *testing.T) {
+	shared.needMutators(t)
 	shared.Namespace(t, "changed", nil)
 	pods := shared.judged.Resource(apischema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace("changed")
 	made := func(o map[string]any) (map[string]any, error) {
@@ -73,10 +73,6 @@ func TestObjectsAreChangedAlike(t *testing.T) {
 	}
 	account := testcluster.Read(t, "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: changed}")[0]
 	_ = shared.Create(t.Context(), account) // without one, no Pod is taken
-	schemas, err := schema.Builtin("1.36")
-	if err != nil {
-		t.Fatal(err)
-	}
 	type attempt struct {
 		note         string
 		object, want map[string]any
@@ -93,7 +89,7 @@ func TestObjectsAreChangedAlike(t *testing.T) {
 			t.Fatal(found)
 		}
 		compiled := compile.Policies(compile.Input{Policies: file.Policies}, compile.Options{
-			Translate: translate.Options{Release: 36, Schemas: schemas, Mutations: true}, Emit: vap.EmitOptions{ExcludeNamespaces: []string{}},
+			Translate: translate.Options{Release: shared.release, Schemas: shared.schemas(t), Mutations: true}, Emit: vap.EmitOptions{ExcludeNamespaces: []string{}},
 		})
 		if len(compiled.Mutating) != 1 {
 			t.Fatalf("%s has no native form: %v", mutation, compiled.Diagnostics)

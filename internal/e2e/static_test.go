@@ -18,13 +18,13 @@ import (
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
 
 // An API server changes Pods by static MutatingAdmissionPolicies from the moment that it serves.
 func TestStaticMutations(t *testing.T) {
+	shared.needMutators(t)
 	file, found := policy.Parse("p.yaml", []byte(`apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: labels, annotations: {pod-policies.kyverno.io/autogen-controllers: none}}
@@ -37,12 +37,8 @@ spec:
 	if found.HasErrors() {
 		t.Fatal(found)
 	}
-	schemas, err := schema.Builtin("1.36")
-	if err != nil {
-		t.Fatal(err)
-	}
 	result := compile.Policies(compile.Input{Policies: file.Policies}, compile.Options{
-		Translate: translate.Options{Release: 36, Schemas: schemas, Mutations: true}, Emit: vap.EmitOptions{Static: true},
+		Translate: translate.Options{Release: shared.release, Schemas: shared.schemas(t), Mutations: true}, Emit: vap.EmitOptions{Static: true},
 	})
 	if len(result.Mutating) != 1 {
 		t.Fatal(result.Diagnostics)
@@ -91,7 +87,7 @@ spec:
 			t.Fatal(err)
 		}
 	}
-	list, err := admin.Resource(apischema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingadmissionpolicies"}).List(t.Context(), metav1.ListOptions{})
+	list, err := admin.Resource(mutators).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("what is static is no object of the cluster: %v %v", list, err)
 	}

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/attempt"
@@ -27,7 +26,6 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
 )
@@ -329,11 +327,7 @@ func typed(t *testing.T, o *unstructured.Unstructured, into any) {
 func newReference(t *testing.T, f fixtures.Fixture, objects []*unstructured.Unstructured) *interp.Interpreter {
 	t.Helper()
 	file, _ := policy.Parse("policy.yaml", f.Policy)
-	types, err := schema.Builtin(cel.Latest.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	world := &interp.Offline{Kinds: attempt.CustomKind, Formats: judge.Formats(types), Answers: map[string][]byte{}}
+	world := &interp.Offline{Kinds: attempt.CustomKind, Formats: judge.Formats(shared.schemas(t)), Answers: map[string][]byte{}}
 	for _, o := range objects {
 		world.Objects = append(world.Objects, o.Object)
 		if o.GetKind() == "Namespace" {
