@@ -27,6 +27,7 @@ func TestShadow(t *testing.T) {
 		"it errs":                {verdict: interp.Error, there: true, dis: 1},
 		"it errs and may":        {replace: [2]string{"spec:", "spec:\n  failurePolicy: Ignore"}, verdict: interp.Error, there: true, unclear: 1},
 		"it errs and asks":       {replace: [2]string{"    validate:", "    context: [{name: g, globalReference: {name: g}}]\n    validate:"}, verdict: interp.Error, there: true, unclear: 1},
+		"it asks":                {replace: [2]string{"    validate:", "    context: [{name: g, apiCall: {urlPath: /version}}]\n    validate:"}, verdict: interp.Fail, there: true, unclear: 1},
 		"only audited":           {replace: [2]string{"Action: Enforce", "Action: Audit"}, verdict: interp.Fail, there: true, unclear: 1},
 		"an update":              {verdict: interp.Fail, operation: "UPDATE", there: true},
 	} {

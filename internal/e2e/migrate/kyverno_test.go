@@ -49,7 +49,7 @@ func (c *cluster) startKyverno(t *testing.T) (k *kyverno, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k.world, err = world.New(c.Config, world.Options{Registries: []string{"*"}, LocalRegistries: true, Formats: judge.Formats(builtin)}); err != nil {
+	if k.world, err = world.New(c.Config, world.Options{Live: true, Registries: []string{"*"}, LocalRegistries: true, Formats: judge.Formats(builtin)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := k.world.Run(ctx); err != nil {
