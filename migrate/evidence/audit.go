@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -79,7 +78,6 @@ type logLine struct {
 	Received    time.Time         `json:"requestReceivedTimestamp"`
 	Annotations map[string]string `json:"annotations"`
 	// AuditID, and at the level Request the object that was sent.
-	RequestURI    string          `json:"requestURI"`
 	AuditID       string          `json:"auditID"`
 	RequestObject json.RawMessage `json:"requestObject"`
 }
@@ -171,12 +169,6 @@ func (e *event) operations() []string {
 
 // refused tells that somebody did not let the request through.
 func (e *event) refused() bool { return e.ResponseStatus.Code >= 300 }
-
-// dryRun tells of a request of which nothing is kept.
-func (e *event) dryRun() bool {
-	at, err := url.ParseRequestURI(e.RequestURI)
-	return err == nil && at.Query().Has("dryRun")
-}
 
 // subject is the request in words.
 func (e *event) subject() string {

@@ -66,6 +66,8 @@ func (r *row) rehearsed(one Rehearsed, admitted bool) {
 		t.cannotTell(couldNotAsk)
 	case !denies:
 		t.cannotTell("kvap's webhook could not judge the request, and its policy lets it pass then")
+	case judge.Asks(r.form):
+		t.cannotTell(askedTwice)
 	default:
 		t.disagree(one.Verdict == interp.Fail, func() report.Disagreement {
 			return report.Disagreement{

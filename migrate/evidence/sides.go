@@ -39,8 +39,8 @@ func (l *Ledger) noteEvent(place int, e *event, at string) {
 		return
 	case ours.violated == theirs.violated:
 		t.agree(ours.violated)
-	case e.dryRun() && judge.Asks(l.rows[place].form):
-		t.cannotTell("of a dry run, what a rule asks for is not as it will be: its object is not kept, or was there before")
+	case judge.Asks(l.rows[place].form):
+		t.cannotTell(askedTwice)
 	default:
 		t.disagree(true, func() report.Disagreement {
 			return report.Disagreement{Subject: e.subject(), At: at, Sides: []report.Voice{
@@ -120,6 +120,12 @@ func (l *Ledger) ours(place int, e *event) side {
 // couldNotAsk is why an error is held against nobody: who is asked may answer the next time, and
 // what is watched may be read by then.
 const couldNotAsk = "kvap's webhook could not judge a rule that asks for something else"
+
+// askedTwice is why two verdicts are held against nobody. Kyverno asks the API server, and kvap's
+// webhook answers from what it watches, which is late by milliseconds: of two Ingresses that are
+// made one after the other, a rule that lists them sees the first, or does not. No log tells which:
+// each API server has one of its own.
+const askedTwice = "each side asks for what the rule reads at its own moment, and may get another answer"
 
 // says is what follows from a finding of kvap's webhook. What it cannot judge, the failure policy
 // decides.
