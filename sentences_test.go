@@ -54,7 +54,7 @@ func TestSentencesAreShort(t *testing.T) {
 // programs write between marks, and the targets of links.
 func sentences(page string) (all []string) {
 	page = regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(page, "\n\n")
-	page = regexp.MustCompile(`(?s)<!-- [\w-]+: begin -->.*?<!-- [\w-]+: end -->`).ReplaceAllString(page, "\n\n")
+	page = regexp.MustCompile(`(?s)<!-- [\w.-]+: begin -->.*?<!-- [\w.-]+: end -->`).ReplaceAllString(page, "\n\n")
 	page = regexp.MustCompile("`[^`]*`").ReplaceAllString(page, "CODE")
 	page = regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(page, "]")
 	var blocks []string

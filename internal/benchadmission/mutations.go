@@ -153,7 +153,7 @@ func runMutations(ctx context.Context, p runBounds, update string) (err error) {
 		fmt.Print(table)
 		return nil
 	}
-	return insert(update, "bench-admission, mutations,", table)
+	return insert(update, "bench-mutations", table)
 }
 
 // changers are nothing, the native policies, and the webhook.

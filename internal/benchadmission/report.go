@@ -14,7 +14,7 @@ import (
 
 // marksOf are those between which a document has a table of the Kubernetes that runs.
 func marksOf(table string) (begin, end string) {
-	mark := "<!-- " + table + " " + controlplane.Version()
+	mark := "<!-- " + table + "-" + controlplane.Version()
 	return mark + ": begin -->\n", mark + ": end -->\n"
 }
 

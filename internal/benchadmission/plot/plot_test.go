@@ -28,11 +28,11 @@ func TestPictureIsInStep(t *testing.T) {
 	}
 }
 
-const table = `<!-- bench-admission v1.36.3: begin -->
+const table = `<!-- bench-admission-v1.36.3: begin -->
 | what judges the Pod | policy objects that it meets | p50 added, 1 worker | p50 added, denied |
 |---|---|---|---|
 | ` + "`a <b> & c`" + ` | 19 | 6.60 ms (6.34 to 7.11) | -0.10 ms (-0.25 to 0.89) |
-<!-- bench-admission v1.36.3: end -->`
+<!-- bench-admission-v1.36.3: end -->`
 
 func TestRead(t *testing.T) {
 	rows, err := read(table)
@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 		"no marks":  strings.ReplaceAll(table, "begin", "start"),
 		"no column": strings.ReplaceAll(table, deniedColumn, "p50"),
 		"no time":   strings.ReplaceAll(table, "6.60 ms", "fast"),
-		"no rows":   "<!-- bench-admission v1.36.3: begin --><!-- bench-admission v1.36.3: end -->",
+		"no rows":   "<!-- bench-admission-v1.36.3: begin --><!-- bench-admission-v1.36.3: end -->",
 	} {
 		if _, err := read(text); err == nil {
 			t.Errorf("%s is no error", what)

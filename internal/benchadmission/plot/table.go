@@ -29,7 +29,7 @@ const (
 
 // read finds the first table of internal/benchadmission in the document.
 func read(document string) ([]row, error) {
-	table := regexp.MustCompile(`(?s)<!-- bench-admission v[\d.]+: begin -->(.*?)<!-- bench-admission v[\d.]+: end -->`).FindStringSubmatch(document)
+	table := regexp.MustCompile(`(?s)<!-- bench-admission-v[\d.]+: begin -->(.*?)<!-- bench-admission-v[\d.]+: end -->`).FindStringSubmatch(document)
 	if table == nil {
 		return nil, errors.New("there are no marks of bench-admission")
 	}
