@@ -98,7 +98,7 @@ func addSharedChoices(fs *pflag.FlagSet, f *convert.Flags) {
 	d, words := convert.DefaultFlags(), convert.FlagWords()
 	offer(fs, "kubernetes-version", words["kubernetes-version"]...)
 	fs.StringSliceVar(&f.CRDs, "crds", nil, "files and folders of CustomResourceDefinitions, for the types of custom kinds")
-	addChoice(fs, &f.Pack, "pack", d.Pack, "what shares an object: rule, policy or match", words["pack"]...)
+	addChoice(fs, &f.Pack, "pack", d.Pack, "what shares an object: rule, policy, or match (up to Kubernetes 1.36, for many policies on one kind)", words["pack"]...)
 	addChoice(fs, &f.Params, "params", d.Params, "what holds params: configmap or kvap", words["params"]...)
 	addChoice(fs, &f.Existing, "existing-violations", d.Existing, "what an update of a violating object does: allow (as Kyverno) or deny", words["existing-violations"]...)
 	addChoice(fs, &f.Operations, "operations", d.Operations, "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update", words["operations"]...)

@@ -89,6 +89,9 @@ func TestPromises(t *testing.T) {
 		{"spec.rules[0].http.paths[0].pathType", `{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: i}, spec: {rules: [{http: {paths: [{path: /, backend: {service: {name: s, port: {number: 80}}}}]}}]}}`},
 		{"spec.ports[0].port", `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{name: p}]}}`},
 	} {
+		if shared.release < 34 && strings.Contains(c.object, "StatefulSet") && strings.HasPrefix(c.field, "spec.template.") {
+			continue // the template is not validated, but the Pods that are made of it
+		}
 		err := created(t, c.object)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), c.field) || strings.Contains(err.Error(), asked) {
 			t.Errorf("without %s: %v", c.field, err)
