@@ -50,8 +50,8 @@ the policies in it: it carries out no policy and no exception of kyverno.io, and
 server denies what makes or changes one.
 
 The servers are built from their Go modules the first time, which needs Go and takes
-five to eight minutes on two cores; KVAP_CONTROLPLANE names a folder of binaries to
-take instead.
+five to eight minutes on two cores. KVAP_KUBERNETES names another version of
+Kubernetes, as 1.37.2, and KVAP_CONTROLPLANE a folder of binaries to take instead.
 
 Exit codes: 0 it was told to end, 2 usage or unreadable input, 3 a runtime error,
 4 the API server refused some of the policies.`,
