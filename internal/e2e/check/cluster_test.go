@@ -92,7 +92,7 @@ func TestCluster(t *testing.T) {
 	files := t.TempDir()
 	write(t, filepath.Join(files, "crd.yaml"), widgets)
 	write(t, filepath.Join(files, "vaps.yaml"), ofWidgets(t))
-	fromFile, _, _ := k.run(t, controlplane.Admin, "check", filepath.Join(files, "vaps.yaml"), "--crds", filepath.Join(files, "crd.yaml"), "--kubernetes-version", of.String(), "-o", "json")
+	fromFile, _, _ := k.run(t, controlplane.Admin, "check", filepath.Join(files, "vaps.yaml"), "--crds", filepath.Join(files, "crd.yaml"), "--kubernetes-version", release(t).String(), "-o", "json")
 	fromCluster, stderr, code := k.run(t, controlplane.Plain, "check", filepath.Join(files, "vaps.yaml"), "--cluster", "-o", "json")
 	if fromFile != fromCluster || code != 1 {
 		t.Errorf("exit code %d; from the definition\n%s\nand from the cluster\n%s%s", code, fromFile, fromCluster, stderr)

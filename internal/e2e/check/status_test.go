@@ -29,8 +29,15 @@ import (
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
-// of is the release of the control plane.
-const of cel.Release = 36
+// release is that of the control plane.
+func release(t *testing.T) cel.Release {
+	t.Helper()
+	r, err := cel.ParseRelease(controlplane.Version())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // What check says that the cluster will write into the status is what it writes: for
 // the same expressions, about the same kinds, the same errors. And what the API server
@@ -57,7 +64,7 @@ func TestStatus(t *testing.T) {
 	all := policies(t, set)
 	accepted := create(t, client, all, set)
 	t.Logf("%d policies, of which the API server takes %d", len(all), len(accepted))
-	predicted := apiserver.NewStatusChecker(set, of)
+	predicted := apiserver.NewStatusChecker(set, release(t))
 	warnings := 0
 	for name, got := range awaitStatus(t, client, len(accepted)) {
 		want := predicted.Check(accepted[name])
@@ -111,7 +118,7 @@ func custom(t *testing.T) controlplane.CRD {
 
 func schemas(t *testing.T) *schema.Set {
 	t.Helper()
-	set, err := schema.Builtin(of.String())
+	set, err := schema.Builtin(release(t).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +211,7 @@ func converted(t *testing.T, set *schema.Set, name string, data []byte) []*admis
 	t.Helper()
 	f, found := policy.Parse(name, data)
 	done := compile.Policies(compile.Input{Policies: f.Policies, Exceptions: f.Exceptions, Found: found}, compile.Options{Translate: translate.Options{
-		Release: of, Schemas: set, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap, Existing: translate.AllowExisting,
+		Release: release(t), Schemas: set, Pack: translate.PackPolicy, Params: translate.ParamsConfigMap, Existing: translate.AllowExisting,
 	}})
 	var out []*admissionregistrationv1.ValidatingAdmissionPolicy
 	for _, o := range done.Objects {
@@ -221,7 +228,7 @@ func create(t *testing.T, client kubernetes.Interface, all map[string]*admission
 	var mutex sync.Mutex
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 4)
-	checker := apiserver.NewChecker(of)
+	checker := apiserver.NewChecker(release(t))
 	for name, p := range all {
 		slots <- struct{}{}
 		group.Go(func() {
