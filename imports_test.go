@@ -65,7 +65,7 @@ translate/internal/pack: translate/internal/native cel diag policy schema vap
 translate/internal/rule: translate/internal/api translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/podsec translate/internal/celrule translate/internal/pack cel diag jmespath policy schema vap
 translate/internal/mutate: translate/internal/api translate/internal/anchor translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/celrule translate/internal/pack translate/internal/rule cel diag jmespath mutating policy schema vap
 compile: internal/budget internal/cores translate vap vap/apiserver mutating policy cel diag
-check: internal/budget internal/cores mutating vap vap/apiserver policy schema cel diag
+check: internal/budget internal/cores internal/defaulting mutating vap vap/apiserver policy schema cel diag
 interp: internal/budget interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: internal/budget interp/internal/datum interp/internal/wildcard jmespath diag
 interp/internal/datum:
@@ -73,12 +73,12 @@ interp/internal/jsonpatch: interp/internal/datum
 interp/internal/merge:
 interp/internal/wildcard:
 interp/internal/cellib: internal/budget
-verify: compile internal/judge policy cel jmespath translate vap vap/apiserver interp schema diag
+verify: compile internal/defaulting internal/judge policy cel jmespath translate vap vap/apiserver interp schema diag
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag
 migrate/infiles: api/v1alpha1 compile controller internal/convert internal/exit internal/folder internal/input migrate policy report translate
-migrate/planning: api/v1alpha1 compile diag internal/cluster internal/convert internal/exit internal/input internal/manifest migrate migrate/live report scan vap
+migrate/planning: api/v1alpha1 compile diag internal/cluster internal/convert internal/defaulting internal/exit internal/input internal/manifest migrate migrate/live report scan vap
 migrate/recording: internal/cluster internal/exit migrate/record policy webhook/certs webhook/endpoint webhook/registration webhook/world
 migrate/live: api/v1alpha1 cleanup compile controller diag internal/cluster internal/judge migrate policy report translate webhook/registration webhook/world
 migrate/compare: api/v1alpha1 background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp migrate migrate/evidence migrate/live policy report scan schema translate vap/apiserver verify
@@ -110,7 +110,8 @@ internal/measure/lower: cel compile policy schema translate
 internal/conformance: everything
 internal/controlplane:
 internal/cluster: api/v1alpha1 cel internal/exit internal/input schema
-internal/judge: internal/manifest internal/textdiff compile mutating policy translate vap vap/apiserver interp schema diag
+internal/judge: internal/defaulting internal/manifest internal/textdiff compile mutating policy translate vap vap/apiserver interp schema diag
+internal/defaulting: cel schema
 internal/deviation: policy
 internal/e2e:
 internal/e2e/check:
@@ -135,7 +136,7 @@ internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
-internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
+internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/acceptance: diag internal/input policy
 internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy report schema vap
 internal/dev: api/v1alpha1 cleanup controller deploy/crds diag internal/controlplane internal/exit internal/incluster internal/input internal/kyverno internal/manifest internal/standin policy report vap webhook webhook/certs webhook/endpoint webhook/registration webhook/world
@@ -150,7 +151,7 @@ internal/textdiff:
 internal/turns:
 internal/standin: policy webhook/registration
 internal/kyverno: internal/controlplane
-internal/suite: internal/textdiff compile internal/judge internal/deviation internal/manifest policy translate vap/apiserver interp schema diag
+internal/suite: internal/textdiff compile internal/defaulting internal/judge internal/deviation internal/manifest policy translate vap/apiserver interp schema diag
 `
 
 // compilers are the packages that take values and return values, so that they

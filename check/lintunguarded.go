@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/defaulting"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -15,6 +16,7 @@ func lintUnguarded(r *Result, s *anyPolicy, set *schema.Set) {
 		return
 	}
 	kinds := kindsOf(s.constraints, set)
+	defaults := defaulting.New(set)
 	composed := map[string]cel.Value{}
 	for _, e := range s.expressions {
 		if v, ok := s.tree(e); ok && e.role == variable {
@@ -36,7 +38,7 @@ func lintUnguarded(r *Result, s *anyPolicy, set *schema.Set) {
 				}
 				var without []string
 				for _, k := range kinds {
-					if mayLack(set.Type(k), path) && !isIdentity(path, k, set) {
+					if mayLack(set.Type(k), path) && !isIdentity(path, k, set) && !defaults.FillsIn(k, path) {
 						without = append(without, k.Kind)
 					}
 				}
@@ -106,7 +108,7 @@ func mayLack(t *schema.Type, path []string) bool {
 				return false
 			}
 			if last {
-				return !f.Required && !f.Type.Nullable && !isFilledIn(path) // what may be null is there
+				return !f.Required && !f.Type.Nullable // what may be null is there
 			}
 			t = f.Type
 		default:
@@ -114,30 +116,4 @@ func mayLack(t *schema.Type, path []string) bool {
 		}
 	}
 	return false
-}
-
-// isFilledIn tells of fields that an API server fills in, sets itself or asks for before
-// policies are asked, and of structs, which it always writes out. The schemas do not promise
-// them, for they are about manifests as well. A name is enough: to say nothing of a field of
-// that name elsewhere does no harm.
-func isFilledIn(path []string) bool {
-	last := path[len(path)-1]
-	if len(path) == 2 && path[0] == "metadata" {
-		return slices.Contains([]string{"uid", "creationTimestamp", "managedFields"}, last)
-	}
-	return slices.Contains([]string{
-		// of Pods and what makes them
-		"dnsPolicy", "enableServiceLinks", "imagePullPolicy", "preemptionPolicy", "priority", "protocol", "restartPolicy", "schedulerName", "serviceAccountName",
-		"terminationGracePeriodSeconds", "terminationMessagePath", "terminationMessagePolicy", "tolerations",
-		"failureThreshold", "periodSeconds", "successThreshold", "timeoutSeconds", "scheme", "defaultMode",
-		"backoffLimit", "completionMode", "completions", "concurrencyPolicy", "failedJobsHistoryLimit", "parallelism", "podManagementPolicy",
-		"progressDeadlineSeconds", "replicas", "revisionHistoryLimit", "strategy", "successfulJobsHistoryLimit", "suspend", "updateStrategy",
-		// structs
-		"metadata", "resources", "status",
-		// of others, some of which validation asks for
-		"accessModes", "capacity", "externalName", "request",
-		"clusterIP", "clusterIPs", "internalTrafficPolicy", "ipFamilies", "ipFamilyPolicy", "sessionAffinity", "targetPort", "type",
-		"persistentVolumeReclaimPolicy", "reclaimPolicy", "volumeBindingMode", "volumeMode", "policyTypes",
-		"failurePolicy", "matchPolicy", "namespaceSelector", "objectSelector", "minReplicas",
-	}, last) || len(path) >= 2 && last == "securityContext" && path[len(path)-2] == "spec"
 }

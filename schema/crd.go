@@ -57,6 +57,7 @@ type crdSchema struct {
 	Additional  *schemaOrBool         `yaml:"additionalProperties" json:"additionalProperties"`
 	Required    []string              `yaml:"required" json:"required"`
 	Nullable    bool                  `yaml:"nullable" json:"nullable"`
+	Default     defaultValue          `yaml:"default" json:"default"`
 	Preserve    bool                  `yaml:"x-kubernetes-preserve-unknown-fields" json:"x-kubernetes-preserve-unknown-fields"`
 	IntOrString bool                  `yaml:"x-kubernetes-int-or-string" json:"x-kubernetes-int-or-string"`
 	Embedded    bool                  `yaml:"x-kubernetes-embedded-resource" json:"x-kubernetes-embedded-resource"`
@@ -84,6 +85,25 @@ func (s *schemaOrBool) UnmarshalYAML(n *yaml.Node) error {
 
 // UnmarshalJSON reads a schema; embedded files have no boolean.
 func (s *schemaOrBool) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &s.schema) }
+
+// A defaultValue is the JSON text of a default; nil where there is none.
+type defaultValue []byte
+
+// UnmarshalYAML reads any value.
+func (d *defaultValue) UnmarshalYAML(n *yaml.Node) error {
+	var value any
+	err := n.Decode(&value)
+	if err == nil {
+		*d, err = json.Marshal(value)
+	}
+	return err
+}
+
+// UnmarshalJSON keeps the text.
+func (d *defaultValue) UnmarshalJSON(text []byte) error {
+	*d = bytes.Clone(text)
+	return nil
+}
 
 // WithCRDs is the set with the kinds of CustomResourceDefinitions added: YAML
 // streams or JSON, also as the items of a List. Documents of other kinds are
@@ -244,7 +264,7 @@ func (s *Set) resource(t *Type) *Type {
 // object does not name, unless the schema preserves it.
 func (s *Set) convertCRD(c *crdSchema) *Type {
 	t := s.convertShape(c)
-	t.Nullable = c.Nullable
+	t.Nullable, t.Default = c.Nullable, c.Default
 	return t
 }
 

@@ -21,6 +21,7 @@
 //     the schema's required list, which the API server enforces. In addition apiVersion,
 //     kind and metadata are required at the top of a kind. Mandatory, in contrast, is the
 //     bare required list. Missing tells of an object that no API server hands over.
+//   - A Default is what the schema of a custom kind says; those of built-in kinds are not here.
 //   - Types are shared and may refer to themselves: treat them as read only, and
 //     bound any walk.
 //   - A Set does not change; WithCRDs and WithServed make a new one. It may be used by several

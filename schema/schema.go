@@ -55,6 +55,9 @@ type Type struct {
 	// Nullable tells that the value may be null. Built-in kinds have few nulls: the
 	// API server drops them when it decodes, but writes some empty lists as null.
 	Nullable bool
+	// Default is the JSON text of what an API server fills in where the value is missing: of
+	// custom kinds, whose schemas say it; nil where there is none.
+	Default []byte
 	// Filled tells that a List or a Map that is there has an element.
 	Filled bool
 	// Open tells that an Object may have fields that are not in Fields.

@@ -49,6 +49,7 @@ type openAPISchema struct {
 	Additional  openAPIAdditional         `json:"additionalProperties"`
 	Required    []string                  `json:"required"`
 	Nullable    bool                      `json:"nullable"`
+	Default     defaultValue              `json:"default"`
 	Preserve    bool                      `json:"x-kubernetes-preserve-unknown-fields"`
 	IntOrString bool                      `json:"x-kubernetes-int-or-string"`
 	Embedded    bool                      `json:"x-kubernetes-embedded-resource"`
@@ -103,7 +104,7 @@ func (r *openAPIReader) read(from *openAPISchema) *crdSchema {
 		return r.reference(strings.TrimPrefix(from.Ref, "#/components/schemas/"))
 	}
 	out := &crdSchema{
-		Type: from.Type, Format: from.Format, Items: r.read(from.Items), Required: from.Required, Nullable: from.Nullable,
+		Type: from.Type, Format: from.Format, Items: r.read(from.Items), Required: from.Required, Nullable: from.Nullable, Default: from.Default,
 		Preserve: from.Preserve, IntOrString: from.IntOrString || from.Format == "int-or-string", Embedded: from.Embedded,
 	}
 	if from.Additional.any || from.Additional.schema != nil {

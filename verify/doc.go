@@ -7,7 +7,7 @@
 // two sides disagree, the smallest request that was found to show it.
 //
 // What must hold: a request is one that an API server could hand to admission,
-// so objects of known kinds fit their schema. The same seed gives the same run. A
+// so objects of known kinds fit their schema, and are filled in before they are judged. The same seed gives the same run. A
 // disagreement is never excused here: the places where kvap differs from Kyverno
 // on purpose are the same on both sides.
 //

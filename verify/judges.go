@@ -8,6 +8,7 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/defaulting"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
@@ -38,6 +39,7 @@ type Judges struct {
 	policy   *policy.Policy
 	rules    []*compile.Form // all of them, as Kyverno reports them
 	native   []*compile.Form // those that both judges judge
+	defaults *defaulting.Defaulter
 	worlds   []judgesOfWorld
 }
 
@@ -50,7 +52,7 @@ type judgesOfWorld struct {
 // NewJudges compiles a policy, once for all worlds.
 func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 	in := compile.Input{Policies: []*policy.Policy{p}, Exceptions: s.Translate.Exceptions}
-	out := &Judges{policy: p}
+	out := &Judges{policy: p, defaults: defaulting.New(s.Translate.Schemas)}
 	out.Compiled = compile.Policies(in, compile.Options{Translate: s.Translate, Emit: vap.EmitOptions{ExcludeNamespaces: []string{}}})
 	if s.Alter != nil {
 		s.Alter(out.Compiled.Objects)
@@ -96,8 +98,21 @@ func (j *Judges) Refused() (out []string) {
 // Native are the rules that both judges judge.
 func (j *Judges) Native() []*compile.Form { return j.native }
 
-// Judge asks both judges about a request. There is an opinion for each native rule.
+// asked is a request as an API server hands it to admission. What a connection is made with
+// has no defaults of its kind.
+func (j *Judges) asked(r *Request) *Request {
+	if r.Operation == "CONNECT" {
+		return r
+	}
+	out := *r
+	out.Object, out.OldObject = j.defaults.Fill(r.Object), j.defaults.Fill(r.OldObject)
+	return &out
+}
+
+// Judge asks both judges about a request, of which the objects are as somebody would write
+// them. There is an opinion for each native rule.
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error) {
+	r = j.asked(r)
 	request := judge.Recorded(r.admission(), r.json())
 	request.Namespace = r.namespaceObject()
 	both := j.worlds[r.world%len(j.worlds)]

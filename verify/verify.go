@@ -77,7 +77,8 @@ type Unseen struct {
 // small as was found.
 type Counterexample struct {
 	judge.Opinion
-	Request *Request
+	Request *Request // as somebody would write its objects
+	Asked   *Request // as it was judged, with all that an API server fills in
 	// Params are the objects that rules looked up, given and made up.
 	Params []*unstructured.Unstructured
 	// Tried is how many requests had been tried when the first of its kind was found.
@@ -179,7 +180,7 @@ func (s *search) try(ctx context.Context) error {
 		}
 		if !o.Agree() && f.counterexample == nil {
 			small, opinion := s.shrink(ctx, c.made(), r, o)
-			f.counterexample = &Counterexample{Opinion: opinion, Request: small, Params: s.judges.params(small), Tried: s.tried}
+			f.counterexample = &Counterexample{Opinion: opinion, Request: small, Asked: s.judges.asked(small), Params: s.judges.params(small), Tried: s.tried}
 			s.refuted++
 		}
 	}

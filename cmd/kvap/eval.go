@@ -50,8 +50,9 @@ policy and leaves the others out.
 
 --resource takes YAML of several documents; each is a request to create it, by
 kubernetes-admin in the namespace default unless flags say otherwise. Objects of
-built-in kinds are brought to the form that the API server gives them; its
-defaults are not filled in.
+built-in kinds are brought to the form that the API server gives them, with its
+defaults; those of other kinds get the defaults of their --crds. Use --no-defaults for
+objects that were recorded as policies see them.
 
 --requests takes JSON Lines, plain or gzipped. A line is an AdmissionRequest, an
 AdmissionReview, or {"id","request","namespaceLabels","namespaceObject","roles",
@@ -99,6 +100,7 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.Groups, "group", []string{"system:authenticated"}, "the user's groups")
 	fs.StringSliceVar(&f.Roles, "role", nil, "roles bound to the user, as namespace:name")
 	fs.StringSliceVar(&f.ClusterRoles, "cluster-role", nil, "cluster roles bound to the user")
+	fs.BoolVar(&f.AsWritten, "no-defaults", false, "judge resources, and objects that rules look up, as they are, without what an API server fills in")
 	fs.StringVarP(&f.Namespace, "namespace", "n", "default", "the namespace of resources that name none")
 	fs.StringToStringVar(&f.Labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
 	fs.StringSliceVar(&f.Lookups, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
@@ -202,6 +204,8 @@ func (f evalFlags) check(paths []string) error {
 		return errors.New("--operation and --old are for --resource; nothing is done with a document")
 	case len(f.Requests) > 0 && (f.Operation != "" || len(f.Old) > 0):
 		return errors.New("--operation and --old are for --resource; a recorded request says both itself")
+	case len(f.Requests) > 0 && f.AsWritten:
+		return errors.New("--no-defaults is for --resource; a recorded request is never filled in")
 	case len(f.Old) > 0 && f.Operation != "" && f.Operation != "UPDATE":
 		return fmt.Errorf("--old is for UPDATE, not for %s", f.Operation)
 	case f.Operation == "UPDATE" && len(f.Old) == 0:

@@ -25,6 +25,7 @@ type testFlags struct {
 	output string
 	only   bool
 	strict bool
+	filled bool
 	convert.Flags
 	registryFlags
 
@@ -71,6 +72,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	addChoice(flags, &f.output, "output", "table", "table, wide, json, junit, sarif, markdown, github or html", "table", "wide", "json", "junit", "sarif", "markdown", "github", "html")
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
+	flags.BoolVar(&f.filled, "defaults", false, "fill resources in as an API server does, which the Kyverno command line does not")
 	addChoices(flags, &f.Flags)
 	f.registryFlags.add(flags)
 	addMutations(flags, &f.Flags)
@@ -124,7 +126,7 @@ func (f testFlags) runner() (suite.Runner, error) {
 	if err != nil {
 		return suite.Runner{}, err
 	}
-	out := suite.Runner{Schemas: choices.Translate.Schemas, Translate: choices.Translate, Rewrite: choices.Rewrite}
+	out := suite.Runner{Schemas: choices.Translate.Schemas, Translate: choices.Translate, Rewrite: choices.Rewrite, Defaults: f.filled}
 	registry, err := f.registry()
 	if registry != nil {
 		out.Registry, out.Metadata = registry, registry.Image

@@ -232,7 +232,7 @@ func verifiedRule(r verify.RuleEvidence) report.VerifiedRule {
 	if c := r.Counterexample; c != nil {
 		out.Counterexample = &report.CounterexampleForm{
 			Tried: c.Tried, Native: string(c.Native), NativeMessage: c.NativeMessage, Interp: string(c.Status), InterpMessage: c.Message,
-			Summary: c.Request.Summary(), Object: c.Request.Object, OldObject: c.Request.OldObject, Line: json.RawMessage(c.Request.String()),
+			Summary: c.Request.Summary(), Object: c.Request.Object, OldObject: c.Request.OldObject, Line: json.RawMessage(c.Asked.String()),
 		}
 		for _, u := range c.Params {
 			out.Counterexample.Params = append(out.Counterexample.Params, u.Object)

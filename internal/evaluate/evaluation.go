@@ -14,6 +14,7 @@ import (
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/cores"
+	"github.com/kvap/kvap/internal/defaulting"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/judge"
@@ -32,6 +33,8 @@ type Options struct {
 	Requests  []string // files of recorded requests
 	Documents []string // files that are no objects of a cluster
 	Lookups   []string // files of what rules look up
+	// AsWritten objects are not filled in as an API server does.
+	AsWritten bool
 
 	Operation    string
 	User         string
@@ -61,8 +64,9 @@ type Evaluation struct {
 	options  Options
 	judges   *judge.Judges
 	schemas  *schema.Set
-	objects  []map[string]any // that rules look up
-	contexts []judge.Context  // what else would be said to them
+	defaults *defaulting.Defaulter // nil where objects are as they were recorded
+	objects  []map[string]any      // that rules look up
+	contexts []judge.Context       // what else would be said to them
 	out      writer
 
 	Sources []input.Source
@@ -120,7 +124,13 @@ func (e *Evaluation) ByCluster(ctx context.Context, c *cluster.Connection, choic
 func (e *Evaluation) compile(by compare.Setting, choices convert.Choices) (err error) {
 	e.schemas, choices.Translate.Schemas = by.Schemas, by.Schemas
 	e.Found = append(e.Found, by.Found...)
+	if !e.options.AsWritten {
+		e.defaults = defaulting.New(by.Schemas)
+	}
 	e.objects = append(e.objects, by.Known...)
+	for i, o := range e.objects {
+		e.objects[i] = e.defaults.Fill(o)
+	}
 	choices.Rewrite(by.Policies)
 	e.judges, err = judge.Compile(compile.Input{Policies: by.Policies, Exceptions: by.Exceptions, Found: by.Found},
 		compile.Options{Translate: choices.Translate}, judge.ClusterState{Objects: e.objects, World: e.world(), Deployed: by.Deployed})

@@ -196,7 +196,7 @@ func (e *Evaluation) resourceInputs() ([]question, error) {
 		return nil, err
 	}
 	e.Sources, e.Found = append(e.Sources, sources...), append(e.Found, found...)
-	client := judge.Client{Schemas: e.schemas, Operation: o.Operation, Namespace: o.Namespace, User: o.User, Groups: o.Groups}
+	client := judge.Client{Schemas: e.schemas, Operation: o.Operation, Namespace: o.Namespace, User: o.User, Groups: o.Groups, Defaults: e.defaults}
 	switch {
 	case client.Operation == "" && len(o.Old) > 0:
 		client.Operation = "UPDATE"

@@ -7,6 +7,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/defaulting"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/schema"
 )
@@ -21,6 +22,8 @@ type Client struct {
 	// Guess takes kinds of Kubernetes' own groups that the release does not serve for
 	// custom ones, as those of distributions and of other releases.
 	Guess bool
+	// Defaults fills in what an API server would; nil judges objects as they were written.
+	Defaults *defaulting.Defaulter
 }
 
 // Same tells whether two documents are of one object.
@@ -160,7 +163,7 @@ func (c Client) namespaceOf(object map[string]any) string {
 }
 
 // placed is the object in its namespace, which a request of a cluster-scoped kind
-// has not, and with a spec, where each object of its kind has one.
+// has not, with a spec, where each object of its kind has one, and filled in.
 func (c Client) placed(object map[string]any, resource schema.Resource) map[string]any {
 	out := maps.Clone(object)
 	meta, _ := object["metadata"].(map[string]any)
@@ -178,5 +181,5 @@ func (c Client) placed(object map[string]any, resource schema.Resource) map[stri
 			out["spec"] = map[string]any{}
 		}
 	}
-	return out
+	return c.Defaults.Fill(out)
 }

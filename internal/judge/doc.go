@@ -16,8 +16,8 @@
 // the request to what the interpreter makes of the same. Policies that mutate and are
 // deployed already are DeployedMutations.
 //
-// It does not fill in what an API server would default, and it does nothing about
-// the opinions.
+// What an API server would default is filled in where a Client is asked for it. It does nothing
+// about the opinions.
 //
 // Start at New (judge.go), then Judge and Same (opinion.go); Deployed reads native
 // objects, and deploy.go finds the rules that they are about. Client makes requests

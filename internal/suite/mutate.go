@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/defaulting"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/internal/textdiff"
@@ -196,7 +197,11 @@ func (r *run) behindAll(ctx context.Context, request *judge.Request, o manifest.
 
 // client makes requests as the Kyverno command line does.
 func (r *run) client() judge.Client {
-	return judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+	client := judge.Client{Schemas: r.runner.Schemas, Operation: "CREATE", Namespace: "default", Guess: true}
+	if r.runner.Defaults {
+		client.Defaults = defaulting.New(r.runner.Schemas)
+	}
+	return client
 }
 
 // expected are the objects in a file.

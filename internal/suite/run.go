@@ -30,6 +30,8 @@ type Runner struct {
 	// a suite says nothing of; nil where no registry is at hand.
 	Registry interp.Registry
 	Metadata func(ctx context.Context, reference string) (map[string]any, error)
+	// Defaults fills resources in as an API server does, which the Kyverno command line does not.
+	Defaults bool
 }
 
 // Run runs a suite. Where there is an error among the diagnostics, something that

@@ -186,7 +186,7 @@ func (l *Ledger) Search(found verify.Evidence) {
 			t.Agreed--
 			t.disagree(false, func() report.Disagreement {
 				return report.Disagreement{
-					Subject: c.Request.Summary(), Sides: []report.Voice{native(c.Opinion), interpreter(c.Opinion)}, Request: json.RawMessage(c.Request.String()),
+					Subject: c.Request.Summary(), Sides: []report.Voice{native(c.Opinion), interpreter(c.Opinion)}, Request: json.RawMessage(c.Asked.String()),
 				}
 			})
 		}

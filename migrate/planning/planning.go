@@ -14,6 +14,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/internal/defaulting"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/manifest"
@@ -199,17 +200,18 @@ func (p *Planning) look(ctx context.Context, survey *scan.Survey, given []manife
 	return looked, nil
 }
 
-// given are the objects of the paths of a flag.
+// given are the objects of the paths of a flag, filled in.
 func (p *Planning) given(flag string, paths []string) ([]manifest.Object, error) {
 	objects, sources, found, err := input.Manifests(flag, paths, p.Stdin)
 	p.Sources, p.Done.Found = append(p.Sources, sources...), append(p.Done.Found, found...)
+	defaults := defaulting.New(p.Choices.Translate.Schemas)
 	var out []manifest.Object
 	for _, o := range objects {
 		if o.Kind() == "" || o.APIVersion() == "" {
 			p.Done.Found = append(p.Done.Found, diag.Errorf(o.Pos, diag.BadRequest, "the object has no kind or no apiVersion"))
 			continue
 		}
-		out = append(out, o)
+		out = append(out, manifest.Object{Pos: o.Pos, Value: defaults.Fill(o.Value)})
 	}
 	return out, err
 }
