@@ -3,6 +3,7 @@ package cel
 import (
 	"maps"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -67,8 +68,9 @@ const commonReplaced = 4
 // map its elements. Of a value of unknown type it is both.
 type sizeShape struct {
 	chars, items float64
-	at           *sizedPath // where it was read, if it was read
-	elem         *sizeShape // of an element, if that is not what is there
+	at           *sizedPath   // where it was read, if it was read
+	also         []*sizedPath // other places it may have been read at, as in a.?b.orValue(c)
+	elem         *sizeShape   // of an element, if that is not what is there
 }
 
 func scalar() sizeShape { return sizeShape{chars: 1, items: 1} }
@@ -78,12 +80,18 @@ func (s sizeShape) any() float64 { return max(s.chars, s.items) }
 // or is a shape for a value that is one or the other.
 func (s sizeShape) or(t sizeShape) sizeShape {
 	u := s
-	if u.at == nil && u.elem == nil {
-		u.at, u.elem = t.at, t.elem
+	switch {
+	case u.at == nil && u.elem == nil:
+		u.at, u.elem, u.also = t.at, t.elem, t.also
+	case u.at != nil && t.at != nil && len(s.also)+len(t.also) < mostPlaces:
+		u.also = slices.Concat(s.also, []*sizedPath{t.at}, t.also)
 	}
 	u.chars, u.items = max(s.chars, t.chars), max(s.items, t.items)
 	return u
 }
+
+// mostPlaces is at how many more places a value may have been read.
+const mostPlaces = 4
 
 // A sizedPath is a path, with what is assumed of the value there.
 type sizedPath struct {
@@ -122,15 +130,26 @@ func (c coster) below(s sizeShape, step string) sizeShape {
 		return *s.elem
 	case s.at == nil:
 		return newPlace(step, c.sizes).shape()
-	case s.at.below == nil:
-		s.at.below = map[string]*sizedPath{}
 	}
-	place := s.at.below[step]
+	out := c.place(s.at, step).shape()
+	for _, other := range s.also {
+		place := c.place(other, step)
+		out.also = append(out.also, place)
+		out.chars, out.items = max(out.chars, place.chars), max(out.items, place.items)
+	}
+	return out
+}
+
+func (c coster) place(at *sizedPath, step string) *sizedPath {
+	if at.below == nil {
+		at.below = map[string]*sizedPath{}
+	}
+	place := at.below[step]
 	if place == nil {
-		place = newPlace(s.at.path+step, c.sizes)
-		s.at.below[step] = place
+		place = newPlace(at.path+step, c.sizes)
+		at.below[step] = place
 	}
-	return place.shape()
+	return place
 }
 
 // commonSize is more than all but the oddest objects have under a field of that name.
@@ -239,7 +258,7 @@ func (c coster) binary(n *node) (float64, sizeShape) {
 	case In:
 		return cost + max(1, y.items), scalar()
 	case Plus:
-		sum := sizeShape{chars: x.chars + y.chars, items: x.items + y.items, at: x.at, elem: x.elem}
+		sum := sizeShape{chars: x.chars + y.chars, items: x.items + y.items, at: x.at, elem: x.elem, also: x.or(y).also}
 		if e := x.or(y); e.elem != nil && x.elem != nil && y.elem != nil {
 			both := x.elem.or(*y.elem)
 			sum.elem = &both

@@ -3,8 +3,10 @@ package check
 import (
 	"cmp"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
+	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,8 +22,9 @@ type Cost struct {
 	Estimate int64  // about the most, with nothing cut short
 	Measured int64  // the most that the server's counter gave on large objects
 	Limit    int64
-	// Driver is the list, map or text that the estimate grows with most, and Safe the
-	// size of it up to which the estimate keeps the limit; 0 where that is any size.
+	// Driver says what of the object or the params the measured cost grows with most, where it
+	// comes near to the limit, and Safe is how much of it there was while the limit was kept,
+	// with everything else as it was measured. Safe is 0 where nothing alone makes the difference.
 	Driver string
 	Safe   int
 }
@@ -34,7 +37,19 @@ type costing struct {
 	shape     map[string]int       // sizes of variables
 	estimates map[string]int64     // by field
 	params    []map[string]any     // those that bindings may give; none where they are not known
+	read      *readField           // what the expressions read
+	dearest   map[string]sample    // by field
 }
+
+// A sample is an object that was generated.
+type sample struct {
+	of   *schema.Type
+	form worst
+}
+
+// near is the part of a limit above which a cost is told: objects may be a few times as large
+// as what is assumed.
+func near(limit int64) int64 { return limit / 3 }
 
 // SizeOf is what is assumed at a path: what the user says of it or of its last field,
 // or what is common.
@@ -44,12 +59,18 @@ func SizeOf(own map[string]int) cel.Sizes {
 		if n := cmp.Or(own[path], own[last]); n > 0 {
 			return n
 		}
-		if strings.Contains(path, "rules[]."+last) {
+		switch {
+		case strings.Contains(path, "rules[]."+last):
 			return ofRoles(last)
+		case last == "image":
+			return image
 		}
 		return 0
 	}
 }
+
+// image is how many characters a reference to an image has: the name is at most 255.
+const image = 240
 
 // ofRoles is how large the parts of a rule of a role are: there are many rules of a
 // few resources, or few of many.
@@ -66,7 +87,10 @@ func ofRoles(field string) int {
 
 // cost says what the expressions of a policy cost.
 func (c *checking) cost(r *Result, s *anyPolicy) {
-	k := &costing{sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{}, params: c.paramsOf(s)}
+	k := &costing{
+		sizes: c.options.Sizes, meter: c.meter(), parsed: map[string]cel.Value{}, shape: map[string]int{}, estimates: map[string]int64{},
+		params: c.paramsOf(s), dearest: map[string]sample{},
+	}
 	for _, e := range s.expressions {
 		v, ok := s.tree(e)
 		if !ok {
@@ -85,7 +109,9 @@ func (c *checking) cost(r *Result, s *anyPolicy) {
 			continue
 		}
 		one := Cost{Field: e.field, Estimate: k.estimated(e.field, v), Measured: measured[e.field], Limit: apiserver.ExpressionBudget}
-		one.Driver, one.Safe = k.safe(v, one.Limit)
+		if one.Measured > near(one.Limit) {
+			one.Driver, one.Safe = k.safe(s, e, one.Limit)
+		}
 		r.Cost = append(r.Cost, one)
 		for _, group := range groupsOf(e, s) {
 			if sums[group] == nil {
@@ -137,49 +163,59 @@ func (k *costing) at(path string) int {
 	return k.sizes(path)
 }
 
-// safe is what the cost grows with most, and the size up to which a limit is kept.
-func (k *costing) safe(v cel.Value, limit int64) (driver string, size int) {
-	var paths []string
-	least := cel.Cost(v, func(path string) int {
-		if !slices.Contains(paths, path) {
-			paths = append(paths, path)
-		}
-		return k.at(path)
-	})
-	most := least
-	const twice = 10_000
-	grown := func(path string, n int) int64 {
-		return cel.Cost(v, func(p string) int {
-			if p == path {
-				return n
-			}
-			return k.at(p)
-		})
-	}
-	for _, p := range paths {
-		if cost := grown(p, twice); cost > most && !strings.HasPrefix(p, "request.") {
-			driver, most = p, cost
-		}
-	}
-	if driver == "" || grown(driver, anySize) <= limit {
+// safe is what there must not be more of for an expression to keep its limit, and how many.
+// Of several it is what has to grow or to shrink least.
+func (k *costing) safe(s *anyPolicy, e expression, limit int64) (driver string, size int) {
+	sample, ok := k.dearest[e.field]
+	if !ok {
 		return "", 0
 	}
-	low, high := 0, anySize
-	for high-low > 1 {
-		if middle := (low + high) / 2; grown(driver, middle) <= limit {
-			low = middle
-		} else {
-			high = middle
+	keeps := func(path string, n int) bool {
+		w, of := sample.form, sample.form.sizes
+		w.sizes = func(p string) (chars, items int) {
+			if p == path {
+				return n, n
+			}
+			return of(p)
+		}
+		measured := map[string]int64{}
+		k.evaluate(s, sample.of, &w, measured, func(other expression) bool { return other.field == e.field })
+		return measured[e.field] <= limit
+	}
+	const larger = 4 // times what is assumed is as large as is looked at
+	nearest := math.Inf(1)
+	collections, texts := k.read.paths()
+	for _, paths := range [][]string{collections, texts} {
+		for _, path := range paths {
+			chars, items := sample.form.sizes(path)
+			assumed := max(chars, items)
+			if !keeps(path, 1) || keeps(path, larger*assumed) {
+				continue // something else exceeds it, or nothing does
+			}
+			most := sort.Search(larger*assumed, func(n int) bool { return n > 1 && !keeps(path, n) }) - 1
+			if far := math.Abs(math.Log(float64(most) / float64(assumed))); far < nearest {
+				driver, size, nearest = inWords(path, slices.Contains(texts, path)), most, far
+			}
+		}
+		if driver != "" { // a number of elements is what people know
+			break
 		}
 	}
-	if low == 0 {
-		return "", 0 // something else exceeds it
-	}
-	return driver, low
+	return driver, size
 }
 
-// anySize is more than a request can hold of anything.
-const anySize = 1_500_000
+// inWords is what there is so many of at a place.
+func inWords(path string, text bool) string {
+	field := strings.TrimSuffix(path, "[]")
+	name := field[strings.LastIndexByte(field, '.')+1:]
+	switch {
+	case field != path && text:
+		return "characters in each of " + name
+	case text:
+		return "characters of " + name
+	}
+	return name
+}
 
 // places are what the expressions read, with variables written out.
 func (k *costing) places(s *anyPolicy) *readField {
@@ -243,7 +279,7 @@ func (c *checking) largest(r *Result, s *anyPolicy) []*schema.Type {
 // measure is the most that each expression cost on a few large objects.
 func (k *costing) measure(s *anyPolicy, types []*schema.Type) map[string]int64 {
 	out := map[string]int64{}
-	root := k.places(s)
+	k.read = k.places(s)
 	for i, t := range types {
 		for j, w := range k.variants(s) {
 			const plain = 2 // variants that all kinds are tried with
@@ -255,7 +291,13 @@ func (k *costing) measure(s *anyPolicy, types []*schema.Type) map[string]int64 {
 				open = func(e expression) bool { return k.undecided(e, out) }
 			}
 			if slices.ContainsFunc(s.expressions, open) {
-				k.evaluate(s, root, t, w, out, open)
+				before := maps.Clone(out)
+				k.evaluate(s, t, w, out, open)
+				for field, cost := range out {
+					if cost > before[field] {
+						k.dearest[field] = sample{t, *w}
+					}
+				}
 			}
 		}
 	}
@@ -299,7 +341,8 @@ func (k *costing) variants(s *anyPolicy) []*worst {
 // as etcd takes.
 const largestObject = 1_500_000
 
-func (k *costing) evaluate(s *anyPolicy, root *readField, t *schema.Type, w *worst, most map[string]int64, open func(expression) bool) {
+func (k *costing) evaluate(s *anyPolicy, t *schema.Type, w *worst, most map[string]int64, open func(expression) bool) {
+	root := k.read
 	w.room = largestObject
 	w.made = 0
 	vars := apiserver.Authorizers()
@@ -351,8 +394,9 @@ func (c *checking) paramsOf(s *anyPolicy) (out []map[string]any) {
 	return out
 }
 
-// reportCosts warns above a third of a limit, for objects may be larger than any that
-// is assumed, and for an estimate may err. A sum is told where no single expression is.
+// reportCosts warns of what was measured near to a limit, where an object that is larger in one
+// way, and that can be stored, exceeds it. An estimate alone is no warning: it takes nothing
+// for cut short. A sum is told where no single expression is.
 func (r *Result) reportCosts(s *anyPolicy) {
 	told := map[string]bool{}
 	for _, c := range r.Cost {
@@ -363,7 +407,7 @@ func (r *Result) reportCosts(s *anyPolicy) {
 		switch {
 		case c.Measured > c.Limit:
 			r.reportIn(0, e, 0, 0, overLimit(c, s.fails))
-		case max(c.Estimate, c.Measured) > c.Limit/3:
+		case c.Measured > near(c.Limit) && (c.Driver != "" || e.text == ""):
 			r.reportIn(0, e, 0, 0, nearLimit(c, s.fails))
 		default:
 			continue

@@ -165,8 +165,8 @@ func overLimit(c Cost, fails bool) diag.Diagnostic {
 }
 
 func nearLimit(c Cost, fails bool) diag.Diagnostic {
-	return diag.Warnf(diag.Pos{}, diag.CostNearLimit, "on a large object this may cost up to %s by estimate, and it cost %s on the dearest object that was generated; at %s the API server stops%s: %s",
-		thousands(max(c.Estimate, c.Measured)), thousands(c.Measured), thousands(c.Limit), safely(c), consequence(fails))
+	return diag.Warnf(diag.Pos{}, diag.CostNearLimit, "on a large object this costs %s, and at %s the API server stops%s: %s",
+		thousands(c.Measured), thousands(c.Limit), safely(c), consequence(fails))
 }
 
 func consequence(fails bool) string {
@@ -188,12 +188,7 @@ func (c Cost) SafeUpTo() string {
 	if c.Driver == "" {
 		return ""
 	}
-	what := strings.TrimSuffix(c.Driver, "[]")
-	what = what[strings.LastIndexByte(what, '.')+1:]
-	if what != c.Driver[strings.LastIndexByte(c.Driver, '.')+1:] {
-		what = "characters in each of " + what
-	}
-	return fmt.Sprintf("up to %s %s", thousands(int64(c.Safe)), what)
+	return fmt.Sprintf("up to %s %s", thousands(int64(c.Safe)), c.Driver)
 }
 
 // thousands is a number with commas.

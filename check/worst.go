@@ -26,6 +26,29 @@ func (p *readField) add(path string) {
 	}
 }
 
+// paths are the places in the object and the params: lists and maps, and others.
+func (p *readField) paths() (collections, others []string) {
+	var walk func(at *readField, path string)
+	walk = func(at *readField, path string) {
+		if at.parts["[]"] != nil {
+			collections = append(collections, path)
+		} else if len(at.names()) == 0 {
+			others = append(others, path)
+		}
+		for _, name := range at.names() {
+			below := path + "." + name
+			if name == "[]" {
+				below = path + name
+			}
+			walk(at.within(name), below)
+		}
+	}
+	for _, root := range []string{"object", "params"} {
+		walk(p.within(root), root)
+	}
+	return collections, others
+}
+
 // A worst makes large objects: what expressions read is there, as large as the sizes
 // say, and what they do not read is left out.
 type worst struct {

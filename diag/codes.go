@@ -1175,15 +1175,16 @@ const (
 	//	  validations:
 	//	    - expression: has(object.spec.hostname) && object.spec.hostname.orValue('') != 'a'
 	ChangesMeaning Code = 409
-	// CostNearLimit occurs when an expression, or all of a policy's together, may cost more
-	// than a third of what the API server allows, on an object as large as is assumed. That
-	// is 30 containers, 100 variables of the environment for each, names of 253 characters, and
-	// so on. The estimate takes nothing for cut short; the measured cost is what the API
-	// server's own counter gave on a few generated objects. An evaluation that exceeds the
+	// CostNearLimit occurs when an expression, or all of a policy's together, costs more
+	// than a third of what the API server allows, on an object as large as is assumed, and
+	// more than all of it on one that is larger and can be stored. Assumed are 30 containers,
+	// 100 variables of the environment for each, names of 253 characters, and so on, with
+	// params as large. The cost is what the API server's own counter gave on a few generated
+	// objects, and so is up to how many elements it goes on. An evaluation that exceeds the
 	// limit is an error.
 	//
 	// Go through lists once, and not inside of each other; narrow the policy with match
-	// conditions. --size containers=10 says how large something really is.
+	// conditions. --size containers=10 says how large something really is, --size name=63 how long.
 	//
 	// Example:
 	//
@@ -1195,7 +1196,7 @@ const (
 	//	    resourceRules:
 	//	      - {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}
 	//	  validations:
-	//	    - expression: object.spec.containers.all(c, !has(c.env) || c.env.all(e, e.name.matches('^[a-z]+([-.][a-z]+)*$')))
+	//	    - expression: object.spec.?volumes.orValue([]).all(v, object.spec.volumes.all(w, w.name != v.name + '-copy'))
 	CostNearLimit Code = 410
 	// CostOverLimit occurs when the API server's own counter stopped an expression on a
 	// generated object of the size that is assumed. Requests with such objects are denied,

@@ -1169,15 +1169,16 @@ func describe(c Code) (name, text, example string) {
 				"    - expression: has(object.spec.hostname) && object.spec.hostname.orValue('') != 'a'"
 	case CostNearLimit:
 		return "CostNearLimit",
-			"Occurs when an expression, or all of a policy's together, may cost more\n" +
-				"than a third of what the API server allows, on an object as large as is assumed. That\n" +
-				"is 30 containers, 100 variables of the environment for each, names of 253 characters, and\n" +
-				"so on. The estimate takes nothing for cut short; the measured cost is what the API\n" +
-				"server's own counter gave on a few generated objects. An evaluation that exceeds the\n" +
+			"Occurs when an expression, or all of a policy's together, costs more\n" +
+				"than a third of what the API server allows, on an object as large as is assumed, and\n" +
+				"more than all of it on one that is larger and can be stored. Assumed are 30 containers,\n" +
+				"100 variables of the environment for each, names of 253 characters, and so on, with\n" +
+				"params as large. The cost is what the API server's own counter gave on a few generated\n" +
+				"objects, and so is up to how many elements it goes on. An evaluation that exceeds the\n" +
 				"limit is an error.\n" +
 				"\n" +
 				"Go through lists once, and not inside of each other; narrow the policy with match\n" +
-				"conditions. --size containers=10 says how large something really is.",
+				"conditions. --size containers=10 says how large something really is, --size name=63 how long.",
 			"apiVersion: admissionregistration.k8s.io/v1\n" +
 				"kind: ValidatingAdmissionPolicy\n" +
 				"metadata: {name: example}\n" +
@@ -1186,7 +1187,7 @@ func describe(c Code) (name, text, example string) {
 				"    resourceRules:\n" +
 				"      - {apiGroups: [\"\"], apiVersions: [v1], resources: [pods], operations: [CREATE]}\n" +
 				"  validations:\n" +
-				"    - expression: object.spec.containers.all(c, !has(c.env) || c.env.all(e, e.name.matches('^[a-z]+([-.][a-z]+)*$')))"
+				"    - expression: object.spec.?volumes.orValue([]).all(v, object.spec.volumes.all(w, w.name != v.name + '-copy'))"
 	case CostOverLimit:
 		return "CostOverLimit",
 			"Occurs when the API server's own counter stopped an expression on a\n" +

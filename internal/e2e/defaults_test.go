@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 			u := &unstructured.Unstructured{}
 			u.Object, _ = make.value(typ, 0).(map[string]any)
 			delete(u.Object, "metadata")
-			for _, field := range []string{"priorityClassName", "priority", "preemptionPolicy"} { // which a Pod can only have of a class that is there
+			for _, field := range []string{"priorityClassName", "priority", "preemptionPolicy", "runtimeClassName"} { // which a Pod can only have of a class that is there
 				unstructured.RemoveNestedField(u.Object, "spec", field)
 			}
 			u.SetGroupVersionKind(apischema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind})
