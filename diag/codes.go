@@ -1176,8 +1176,8 @@ const (
 	//	    - expression: has(object.spec.hostname) && object.spec.hostname.orValue('') != 'a'
 	ChangesMeaning Code = 409
 	// CostNearLimit occurs when an expression, or all of a policy's together, costs more
-	// than a third of what the API server allows, on an object as large as is assumed, and
-	// more than all of it on one that is larger and can be stored. Assumed are 30 containers,
+	// than a third of what the API server allows, on an object as large as is assumed. A
+	// larger one that can be stored exceeds the limit. Assumed are 30 containers,
 	// 100 variables of the environment for each, names of 253 characters, and so on, with
 	// params as large. The cost is what the API server's own counter gave on a few generated
 	// objects, and so is up to how many elements it goes on. An evaluation that exceeds the

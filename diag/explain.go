@@ -1170,8 +1170,8 @@ func describe(c Code) (name, text, example string) {
 	case CostNearLimit:
 		return "CostNearLimit",
 			"Occurs when an expression, or all of a policy's together, costs more\n" +
-				"than a third of what the API server allows, on an object as large as is assumed, and\n" +
-				"more than all of it on one that is larger and can be stored. Assumed are 30 containers,\n" +
+				"than a third of what the API server allows, on an object as large as is assumed. A\n" +
+				"larger one that can be stored exceeds the limit. Assumed are 30 containers,\n" +
 				"100 variables of the environment for each, names of 253 characters, and so on, with\n" +
 				"params as large. The cost is what the API server's own counter gave on a few generated\n" +
 				"objects, and so is up to how many elements it goes on. An evaluation that exceeds the\n" +

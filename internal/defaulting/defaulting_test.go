@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/defaulting"
+	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -82,13 +82,13 @@ func TestDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(object(t, c.want), object(t, string(text))); diff != "" {
+			if diff := textdiff.Values(object(t, c.want), object(t, string(text))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(object(t, c.given), given); diff != "" {
+			if diff := textdiff.Values(object(t, c.given), given); diff != "" {
 				t.Errorf("what was given was changed:\n%s", diff)
 			}
-			if diff := cmp.Diff(got, d.Fill(got)); diff != "" {
+			if diff := textdiff.Values(got, d.Fill(got)); diff != "" {
 				t.Errorf("filled in again it changes:\n%s", diff)
 			}
 		})
