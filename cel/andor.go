@@ -136,8 +136,11 @@ func (j chain) discharge(terms []*node) []*node {
 		}
 		rest := t.args
 		for k := 0; k < len(rest); k++ {
+			if !beside(i, j.negated(rest[k], true)) {
+				continue
+			}
 			others := slices.Delete(slices.Clone(rest), k, k+1)
-			if beside(i, j.negated(rest[k], true)) && j.safe(rest[k], j.op.dual().of(others)) {
+			if j.safe(rest[k], j.op.dual().of(others)) {
 				rest, k = others, k-1
 			}
 		}

@@ -141,7 +141,24 @@ func cheapestFirst(n *node) *node {
 		return args[0]
 	}
 	slices.SortStableFunc(args, func(a, b *node) int { return cmp.Compare(Cost(Value{a}, nil), Cost(Value{b}, nil)) })
-	return n.with(args)
+	return n.with(guardsFirst(args))
+}
+
+// guardsFirst are the terms of a disjunction, those that ask for a value before those that read
+// it.
+func guardsFirst(terms []*node) []*node {
+	for i := 1; i < len(terms) && len(terms) <= fewTerms; i++ {
+		asked := presence{op: opOr}.asked(terms[i])
+		if asked == nil || asked.askedFor() == nil {
+			continue
+		}
+		reads := func(t *node) bool { return t.some(func(n *node) bool { return goesTo(asked.askedFor(), n) }) }
+		if j := slices.IndexFunc(terms[:i], reads); j >= 0 {
+			guard := terms[i]
+			terms = slices.Insert(slices.Delete(terms, i, i+1), j, guard)
+		}
+	}
+	return terms
 }
 
 // mergedTerms puts the quantifiers among the terms of n together, each where its

@@ -3,6 +3,7 @@ package cel
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Short is v in the form that it is written in: with one question for a path where v asks
@@ -25,9 +26,12 @@ import (
 func (v Value) Short() Value {
 	computes := false // of double('NaN') no order has an opposite
 	v.Calls(func(name string, _ int) { computes = computes || name == string(FuncDouble) })
-	return v.Rewrite(func(v Value) Value {
+	short := v.Rewrite(func(v Value) Value {
 		switch v.n.op {
 		case opNot:
+			if arg := v.n.args[0]; arg.op == opNot && arg.args[0].isBool() {
+				return Value{arg.args[0]}
+			}
 			if !computes {
 				return Value{v.n.args[0].unordered()}
 			}
@@ -38,12 +42,16 @@ func (v Value) Short() Value {
 		case opBinary:
 			return Value{v.n.withoutDefault()}
 		case opCond:
-			return Value{v.n.withDefault()}
+			return Cond(Bool{Value{v.n.args[0]}}, Value{v.n.args[1]}, Value{v.n.args[2]})
 		case opMacro:
 			return Value{v.n.withoutName()}
 		}
 		return v
 	})
+	if v.n.isBool() {
+		return short.AsBool().Rooted().Value
+	}
+	return short
 }
 
 // withoutName needs no name for what is read once, and not in a loop.
@@ -58,17 +66,48 @@ func (n *node) withoutName() *node {
 	return n
 }
 
-// withDefault reads what n asks for and reads, or a literal in its place.
-func (n *node) withDefault() *node {
-	asked, read, other := n.args[0], n.args[1], n.args[2]
-	switch {
-	case !other.isLiteral():
-	case asked.function() == FuncHasValue && equal(asked.args[0].selected().n, read):
-		return Value{asked.args[0]}.OrValue(Value{other}).n
-	case asked.op == opHas && asked.args[0].isSelection() && equal(Value{asked.args[0]}.Field(asked.name).n, read):
-		return Value{asked.args[0]}.Opt(asked.name).OrValue(Value{other}).n
+// OrElse reads v where the conditions that ask for its steps hold, and else another value:
+//
+//	has(o.a) && has(o.a.b) ? o.a.b : c    o.?a.?b.orValue(c)
+//
+// It is not ok where they ask for anything else, or not for each step that may be missing.
+func (v Value) OrElse(asked Bool, other Value) (out Value, ok bool) {
+	terms := asked.n.terms(opAnd)
+	optional, met := v.n.optional(terms)
+	return Value{optional}.OrValue(other), met > 0 && met == len(terms)
+}
+
+// optional is n with optional steps from the first one that a term asks for, and how many of
+// the terms it meets; none where a step behind it may be missing, and none asks for it.
+func (n *node) optional(terms []*node) (optional *node, met int) {
+	if n.op != opSelect && n.op != opIndex {
+		return n, 0
 	}
-	return n
+	for _, term := range terms {
+		if term.function() == FuncHasValue && goesTo(term.args[0], n) {
+			return term.args[0], 1
+		}
+	}
+	of, met := n.args[0].optional(terms)
+	switch asked := slices.ContainsFunc(terms, n.isAskedBy); {
+	case asked:
+		met++
+	case met == 0 || !n.sure:
+		return n, 0
+	}
+	if n.op == opSelect {
+		return Value{of}.Opt(n.name).n, met
+	}
+	return Value{of}.OptIndex(Value{n.args[1]}).n, met
+}
+
+// isAskedBy tells of a term that asks whether a selection is there.
+func (n *node) isAskedBy(term *node) bool {
+	at := term.askedFor()
+	if at == nil {
+		at = term.askedItem()
+	}
+	return at != nil && goesTo(at, n)
 }
 
 // withoutDefault asks whether a field is there where n has a text stand in for it that n
@@ -147,6 +186,10 @@ func (p presence) asked(term *node) *node {
 		return term
 	case term.op == opNot:
 		return term.args[0]
+	case term.operator() == LessEqual: // how !(size(l) > i) is written
+		return newNode(node{op: opBinary, name: string(Greater), args: term.args})
+	case term.operator() == Equals:
+		return newNode(node{op: opBinary, name: string(Differs), args: term.args})
 	}
 	return nil
 }
@@ -176,19 +219,43 @@ func (p presence) joined(args []*node) []*node {
 // longer asks for a path and one more step, where the second node asks for the step and
 // the first one for the path; else it is nil.
 func longer(path, step *node) *node {
-	if path == nil || step == nil || step.op != opHas {
+	if path == nil || step == nil || step.function() == FuncHasValue {
 		return nil
 	}
-	var optional *node
+	optional, next := path.askedFor(), step.askedFor()
+	if optional == nil || next == nil || !goesTo(optional, next.args[0]) {
+		return nil
+	}
+	return Value{next.with(append([]*node{optional}, next.args[1:]...))}.HasValue().n
+}
+
+// askedItem is l[?i] of size(l) > i, and l[?0] of size(l) != 0; nil for anything else.
+func (n *node) askedItem() *node {
+	if n.op != opBinary || n.args[1].op != opInt {
+		return nil
+	}
+	of, sized := n.args[0].sized()
+	if !sized || n.operator() != Greater && (n.operator() != Differs || n.args[1].lit != int64(0)) {
+		return nil
+	}
+	return Value{of}.OptIndex(Value{n.args[1]}).n
+}
+
+// askedFor is the optional selection that n asks for something in, or nil.
+//
+//	has(o.a)            o.?a
+//	'a' in o.m          o.m[?'a']
+//	o.?a.?b.hasValue()  o.?a.?b
+func (n *node) askedFor() *node {
 	switch {
-	case path.op == opHas && equal(step.args[0], newNode(node{op: opSelect, name: path.name, args: path.args})):
-		optional = newNode(node{op: opOpt, name: path.name, args: path.args})
-	case path.function() == FuncHasValue && goesTo(path.args[0], step.args[0]):
-		optional = path.args[0]
-	default:
-		return nil
+	case n.op == opHas:
+		return newNode(node{op: opOpt, name: n.name, args: n.args})
+	case n.operator() == In && n.args[1].kind == MapKind:
+		return newNode(node{op: opOptIdx, args: []*node{n.args[1], n.args[0]}})
+	case n.function() == FuncHasValue:
+		return n.args[0]
 	}
-	return Value{newNode(node{op: opOpt, name: step.name, args: []*node{optional}})}.HasValue().n
+	return nil
 }
 
 // goesTo tells that an optional selection goes where another one does: o.?spec.?tls where
@@ -268,24 +335,25 @@ func (p presence) values(args []*node) []*node {
 // place is where a term asks whether a value is there; at is nil for none. Of a text, the
 // term may ask for one that is not empty.
 type place struct {
+	term *node
 	at   *node
 	text bool
 }
 
-// value is o.?name of has(o.name), o.?name.hasValue() and o.?name.orValue("") != "".
+// value is o.?name of has(o.name), o.?name.hasValue() and o.?name.orValue("") != "", and o.l[?0]
+// of size(o.l) > 0.
 func (p presence) value(term *node) place {
 	if term.operator() == p.differs && isEmptyText(term.args[1]) && term.args[0].isOrValue() && isEmptyText(term.args[0].args[1]) {
-		return place{term.args[0].args[0], true}
+		return place{term, term.args[0].args[0], true}
 	}
 	asked := p.asked(term)
-	switch {
-	case asked == nil:
-	case asked.op == opHas:
-		return place{at: newNode(node{op: opOpt, name: asked.name, args: asked.args})}
-	case asked.function() == FuncHasValue:
-		return place{at: asked.args[0]}
+	if asked == nil {
+		return place{}
 	}
-	return place{}
+	if item := asked.askedItem(); item != nil {
+		return place{term: term, at: item}
+	}
+	return place{term: term, at: asked.askedFor()}
 }
 
 func isEmptyText(n *node) bool { return n.op == opString && n.lit == "" }
@@ -298,76 +366,133 @@ func (p presence) defaulted(later []*node, asked place) bool {
 		if term.op == opNot {
 			test, decides = term.args[0], !decides
 		}
-		if len(test.args) != 2 || !goesTo(asked.at, test.args[0]) {
+		out := test.standIn(asked, decides)
+		if out == nil {
 			continue
 		}
-		stand, ok := test.emptyText(decides)
-		if !ok && !asked.text {
-			stand, ok = test.number(decides)
-		}
-		if !ok {
-			continue
-		}
-		args := slices.Clone(test.args)
-		args[0] = Value{asked.at}.OrValue(stand).n
-		if later[i] = test.with(args); term.op == opNot {
-			later[i] = not(later[i])
+		if later[i] = out; term.op == opNot {
+			later[i] = not(out)
 		}
 		return true
 	}
 	return false
 }
 
-// number is one of which n, a test by integers, says what it should: a small one, or one of the
-// test's own; false for none.
-func (n *node) number(is bool) (Value, bool) {
+// of is the optional selection of what n reads, where it is at the place, or where it is there
+// as soon as the place is; nil for others.
+func (p place) of(n *node) *node {
+	switch {
+	case goesTo(p.at, n):
+		return p.at
+	case p.text || !n.sure || n.op != opSelect:
+		return nil
+	}
+	if of := p.of(n.args[0]); of != nil {
+		return Value{of}.Opt(n.name).n
+	}
+	return nil
+}
+
+// standIn is n, a test of the value at a place, with a literal that stands in where there is
+// none, and of which the test says what it should; nil where it knows none.
+func (n *node) standIn(asked place, is bool) *node {
+	if of := asked.of(n); of != nil && !asked.text {
+		return Value{of}.OrValue(Lit(is).Value).n
+	}
+	with := func(i int, literal Value) *node {
+		args := slices.Clone(n.args)
+		args[i] = Value{asked.of(n.args[i])}.OrValue(literal).n
+		return n.with(args)
+	}
+	if n.operator() == In && asked.of(n.args[1]) != nil && n.args[1].kind == ListKind && !is {
+		return with(1, List())
+	}
+	if len(n.args) != 2 || asked.of(n.args[0]) == nil {
+		return nil
+	}
+	if n.isQuantifier() && is == (n.macro() == MacroAll) {
+		switch n.args[0].kind {
+		case ListKind:
+			return with(0, List())
+		case MapKind:
+			return with(0, Map())
+		}
+		return nil
+	}
+	if of, ok := n.ofText(""); ok && of == is {
+		return with(0, String(""))
+	}
+	for _, own := range n.literals() {
+		if of, ok := n.ofLiteral(own); ok && of == is && !asked.text {
+			if own.op == opInt || asked.worth(own) {
+				return with(0, Value{own})
+			}
+		}
+	}
+	return nil
+}
+
+// worth tells that a text that stands in is shorter to read than the question that it saves,
+// which is one about several steps.
+func (p place) worth(literal *node) bool {
+	return !p.at.args[0].isSelection() && len(".orValue()")+len(Value{literal}.String()) < len(Value{p.term}.String())
+}
+
+// literals are some of which n, a test by integers or by texts, may say one thing or the other:
+// small integers, and those of the test itself.
+func (n *node) literals() []*node {
 	own := []*node{n.args[1]}
 	if n.operator() == In && n.args[1].op == opList {
 		own = n.args[1].args
 	}
-	if n.op != opBinary || !areInts(own) {
-		return Value{}, false
+	switch {
+	case n.op != opBinary:
+		return nil
+	case areInts(own):
+		return append([]*node{Int(0).n, Int(1).n, Int(-1).n}, own...)
+	case areTexts(own):
+		return own
 	}
-	for _, x := range append([]*node{Int(0).n, Int(1).n, Int(-1).n}, own...) {
-		of := slices.ContainsFunc(own, func(y *node) bool { return equal(x, y) })
-		if n.operator() != In {
-			of = Value{foldCompare(n.with([]*node{x, n.args[1]}))}.AsBool().IsTrue()
-		}
-		if of == is {
-			return Value{x}, true
-		}
-	}
-	return Value{}, false
+	return nil
 }
 
-// emptyText is the empty text, if n, a test by texts, says of it what it should.
-func (n *node) emptyText(is bool) (Value, bool) {
-	of, ok := n.ofEmptyText()
-	return String(""), ok && of == is
+// ofLiteral is what n, a test by literals of the same type, says of one.
+func (n *node) ofLiteral(x *node) (is, ok bool) {
+	if text, isText := x.lit.(string); isText {
+		return n.ofText(text)
+	}
+	if n.operator() == In {
+		return slices.ContainsFunc(n.args[1].args, func(y *node) bool { return equal(x, y) }), true
+	}
+	return Value{foldCompare(n.with([]*node{x, n.args[1]}))}.AsBool().Const()
 }
 
-// ofEmptyText is what a test of a text by literals gives for an empty one.
-func (n *node) ofEmptyText() (is, ok bool) {
+// ofText is what n, a test of a text by literals, says of one.
+func (n *node) ofText(text string) (is, ok bool) {
 	literal, isText := n.args[1].lit.(string)
 	isText = isText && n.args[1].op == opString
 	switch n.operator() {
 	case Equals:
-		return literal == "", isText
+		return literal == text, isText
 	case Differs:
-		return literal != "", isText
+		return literal != text, isText
 	case In:
 		texts := n.args[1].args
-		return slices.ContainsFunc(texts, isEmptyText), n.args[1].op == opList && areTexts(texts)
+		return slices.ContainsFunc(texts, func(t *node) bool { return t.lit == text }), n.args[1].op == opList && areTexts(texts)
 	}
 	if !isText || n.op != opMember {
 		return false, false
 	}
 	switch n.function() {
-	case FuncStartsWith, FuncEndsWith, FuncContains:
-		return literal == "", true
+	case FuncStartsWith:
+		return strings.HasPrefix(text, literal), true
+	case FuncEndsWith:
+		return strings.HasSuffix(text, literal), true
+	case FuncContains:
+		return strings.Contains(text, literal), true
 	case FuncMatches:
 		re, err := regexp.Compile(literal)
-		return err == nil && re.MatchString(""), err == nil
+		return err == nil && re.MatchString(text), err == nil
 	}
 	return false, false
 }

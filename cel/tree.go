@@ -50,6 +50,8 @@ type node struct {
 	vars []string
 	lit  any
 	args []*node
+	kind Kind   // of the values that it has, where that is known
+	sure bool   // of a selection: it is there wherever what it selects from is
 	hash uint64 // of all of the above: equal trees have equal hashes
 	size int    // how many nodes the tree has
 
@@ -81,6 +83,20 @@ func mk(o op, name string, args ...Value) Value {
 
 // IsZero tells that v is not an expression.
 func (v Value) IsZero() bool { return v.n == nil }
+
+// OfKind is v, of which the caller knows of what kind it is.
+func (v Value) OfKind(k Kind) Value {
+	n := *v.n
+	n.kind = k
+	return Value{&n}
+}
+
+// Sure is v, a selection that is there wherever what it selects from is there.
+func (v Value) Sure() Value {
+	n := *v.n
+	n.sure = true
+	return Value{&n}
+}
 
 // AsBool takes v for boolean; the caller knows that it is.
 func (v Value) AsBool() Bool { return Bool{v} }
@@ -251,7 +267,8 @@ func (v Value) Matches(re string) Bool { return v.MatchesValue(String(re)) }
 // MatchesValue is v.matches(re) where the regular expression is computed.
 func (v Value) MatchesValue(re Value) Bool { return v.Call(FuncMatches, re).AsBool() }
 
-// Cond is c ? v : w.
+// Cond is c ? v : w. Where c asks for the steps of v, it is v.orValue(w) with these steps
+// optional.
 func Cond(c Bool, v, w Value) Value {
 	if b, ok := c.Const(); ok {
 		if b {
@@ -259,12 +276,23 @@ func Cond(c Bool, v, w Value) Value {
 		}
 		return w
 	}
+	if out, ok := v.OrElse(c, w); ok && (w.n.isLiteral() || len(w.n.args) == 0 && w.n.op != opIdent) {
+		return out
+	}
 	return mk(opCond, "", c.Value, v, w)
 }
 
 // CondBool is c ? b : d for booleans. Unlike && and ||, it is strict in c: an
 // error of c is an error of the whole.
-func CondBool(c, b, d Bool) Bool { return Bool{Cond(c, b.Value, d.Value)} }
+func CondBool(c, b, d Bool) Bool {
+	if v, ok := c.Const(); ok {
+		if v {
+			return b
+		}
+		return d
+	}
+	return Bool{mk(opCond, "", c.Value, b.Value, d.Value)}
+}
 
 // Const is the value of a boolean literal.
 func (b Bool) Const() (value, ok bool) {

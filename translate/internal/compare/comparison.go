@@ -75,7 +75,6 @@ func equal(l *read.Lowering, a, b read.Operand) cel.Bool {
 			return x.Eq(w)
 		},
 		Sequence: func(s read.Sequence) cel.Bool { return sequenceEquals(l, s, want) },
-		Neutral:  others(want),
 	})
 }
 
@@ -101,21 +100,6 @@ func sequenceEquals(l *read.Lowering, s read.Sequence, want any) cel.Bool {
 		panic(l.Unsupported("the comparison of a nested projection, before Kubernetes 1.35"))
 	}
 	return got.Eq(w)
-}
-
-// others are literals unlike v, to stand in for a missing value.
-func others(v any) func(*schema.Type) []any {
-	return func(*schema.Type) []any {
-		switch x := v.(type) {
-		case string:
-			return []any{x, x + "-"}
-		case float64:
-			return []any{int64(x), int64(x) + 1}
-		case bool:
-			return []any{!x}
-		}
-		return nil
-	}
 }
 
 func couldEqual(t *schema.Type, lit any) bool {

@@ -53,7 +53,6 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 			return op.verdict(words.has(x, t))
 		},
 		Sequence: ofList,
-		Neutral:  NeutralsOf(value),
 	})
 }
 

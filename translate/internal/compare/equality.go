@@ -23,8 +23,6 @@ func Equals(l *read.Lowering, key, value read.Operand) cel.Bool {
 			return equalsLiteral(l, x, t, want)
 		},
 		Sequence: func(s read.Sequence) cel.Bool { return sequenceEquals(l, s, want) },
-		Neutral:  NeutralsOf(value),
-		StandIn:  func(v any) cel.Bool { return cel.Lit(equalsAsData(v, want)) },
 	})
 }
 
@@ -106,16 +104,6 @@ func equalsText(x cel.Value, t *schema.Type, want string) cel.Bool {
 		return native.Matches(x, want)
 	}
 	return x.Eq(cel.String(want))
-}
-
-// equalsAsData is equalsLiteral of a value that is known.
-func equalsAsData(v, want any) bool {
-	text, ok := v.(string)
-	if !ok {
-		return scalar.Equal(v, want)
-	}
-	literal, ok := want.(string)
-	return ok && scalar.EqualText(text, literal)
 }
 
 // equalsVariable is Equals where the value is of the request too: what is the same is

@@ -89,7 +89,6 @@ func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set,
 			return op.verdict(s.has(x, t))
 		},
 		Sequence: func(st read.Sequence) cel.Bool { return members(l, op, st, ofList) },
-		Neutral:  NeutralsOf(value),
 	})
 }
 

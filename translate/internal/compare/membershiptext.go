@@ -18,7 +18,6 @@ func inRequestText(l *read.Lowering, op MemberOperator, k string, value read.Ope
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			return op.verdict(wordsFor(l, op, literalSet{k}).has(x, t))
 		},
-		Neutral: NeutralsOf(read.LitOf(k)),
 	})
 }
 

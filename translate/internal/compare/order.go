@@ -22,9 +22,8 @@ func Order(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bo
 		panic(noOrder(l, key, value))
 	}
 	return read.Holds(l, key, true, read.Pred{
-		Lit:     func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, v, want)) },
-		Value:   func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op, x, t, want) },
-		Neutral: NeutralsOf(value),
+		Lit:   func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, v, want)) },
+		Value: func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op, x, t, want) },
 	})
 }
 

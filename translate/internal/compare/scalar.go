@@ -20,31 +20,12 @@ func Scalar(l *read.Lowering, v read.Place, p *policy.Node, missing bool) cel.Bo
 		all := func(x cel.Value) cel.Bool {
 			return l.Binders.All(x, "item", func(e cel.Value) cel.Bool { return ScalarOne(l, read.PlaceOf(e, settled.Elem()), p, false) })
 		}
-		neutral := cel.Value{}
-		if missing {
-			neutral = cel.List()
-		}
-		return v.Soft(missing, neutral, all)
+		return v.Soft(missing, all)
 	case schema.Object, schema.Map:
-		return v.Soft(missing, cel.Value{}, func(cel.Value) cel.Bool { return cel.False() })
+		return v.Soft(missing, func(cel.Value) cel.Bool { return cel.False() })
 	}
 	pred := func(x cel.Value) cel.Bool { return ScalarOne(l, read.PlaceOf(x, v.Typ), p, true) }
-	return v.Soft(missing, neutral(v, p, missing, pred), pred)
-}
-
-// neutral is a literal of which the pattern says the same as of a missing value,
-// for use in orValue; the zero Value where there is none, or where the predicate
-// would repeat the whole chain.
-func neutral(v read.Place, p *policy.Node, missing bool, pred func(cel.Value) cel.Bool) cel.Value {
-	if v.Opt.IsZero() || pred(cel.Ident("?")).Count("?") != 1 {
-		return cel.Value{}
-	}
-	for _, c := range read.Candidates(v.Typ, p) {
-		if literalSatisfies(c, p) == missing {
-			return read.Literal(c)
-		}
-	}
-	return cel.Value{}
+	return v.Soft(missing, pred)
 }
 
 // ScalarOne is: one value, which is there, satisfies p. lists tells whether a

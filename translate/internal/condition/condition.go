@@ -137,7 +137,6 @@ func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering,
 		Sequence: func(s read.Sequence) cel.Bool {
 			return cel.Not(positive(l, read.SequenceOf(s).Settled()))
 		},
-		Neutral: compare.NeutralsOf(value),
 	})
 }
 

@@ -226,15 +226,7 @@ func names(l *read.Lowering, texts []policy.Text) cel.Bool {
 	if name.Never { // as with the options of a connection
 		return cel.Lit(scalar.AnyWild(words, ""))
 	}
-	return name.Soft(scalar.AnyWild(words, ""), missing(words...), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
-}
-
-// missing stands for a text that is not there, where that is no match.
-func missing(words ...string) cel.Value {
-	if scalar.AnyWild(words, "") {
-		return cel.Value{}
-	}
-	return cel.String("")
+	return name.Soft(scalar.AnyWild(words, ""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 }
 
 // namespaces is: the object's namespace matches; a Namespace's own name is meant.
@@ -244,7 +236,7 @@ func namespaces(l *read.Lowering, texts []policy.Text) cel.Bool {
 		words[i] = t.Value
 	}
 	if l.Target.GVK == (schema.GVK{Version: "v1", Kind: "Namespace"}) {
-		return meta(l, "name").Soft(scalar.AnyWild(words, ""), cel.Value{}, func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
+		return meta(l, "name").Soft(scalar.AnyWild(words, ""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 	}
 	ns := cel.Ident("request").Field("namespace")
 	switch l.Target.Scope {
@@ -267,7 +259,7 @@ func pair(l *read.Lowering, m read.Place, p policy.Pair) cel.Bool {
 		})
 		return cel.And(m.Found(), found)
 	}
-	return m.Field(p.Key).Soft(false, missing(p.Value), func(x cel.Value) cel.Bool { return native.Matches(x, p.Value) })
+	return m.Field(p.Key).Soft(false, func(x cel.Value) cel.Bool { return native.Matches(x, p.Value) })
 }
 
 // selector is a label selector over the labels of an object. An invalid one
@@ -294,19 +286,13 @@ func requirement(labels read.Place, e policy.SelectorExpression) cel.Bool {
 	in := func(x cel.Value) cel.Bool { return native.OneOfWords(x, e.Values) }
 	switch e.Operator {
 	case "In":
-		if slices.Contains(e.Values, "") {
-			return label.Soft(false, cel.Value{}, in)
-		}
-		return label.Soft(false, cel.String(""), in)
+		return label.Soft(false, in)
 	case "NotIn":
-		if slices.Contains(e.Values, "") {
-			return label.Soft(true, cel.Value{}, func(x cel.Value) cel.Bool { return cel.Not(in(x)) })
-		}
-		return cel.Not(label.Soft(false, cel.String(""), in))
+		return cel.Not(label.Soft(false, in))
 	case "Exists":
-		return label.Soft(false, cel.Value{}, func(cel.Value) cel.Bool { return cel.True() })
+		return label.Soft(false, func(cel.Value) cel.Bool { return cel.True() })
 	case "DoesNotExist":
-		return cel.Not(label.Soft(false, cel.Value{}, func(cel.Value) cel.Bool { return cel.True() }))
+		return cel.Not(label.Soft(false, func(cel.Value) cel.Bool { return cel.True() }))
 	}
 	return cel.False()
 }
@@ -327,7 +313,7 @@ func namespaceSelector(l *read.Lowering, s *policy.Selector) cel.Bool {
 	l.UsesNamespace = true
 	ns := cel.Ident("namespaceObject")
 	meta := ns.Field("metadata")
-	labels := read.Place{Expr: meta.Field("labels"), Typ: read.MapOf(read.StringType()), Opt: meta.Opt("labels"), Guards: []read.Guard{{Cond: meta.Has("labels")}}}
+	labels := read.OptionalField(meta, "labels", read.MapOf(read.StringType()))
 	has := selector(l, labels, s)
 	if l.Target.Scope == native.Namespaced && !l.Target.IsAnyResource() {
 		return has

@@ -114,7 +114,11 @@ func (m *merging) applied(e edit, typ string) (value cel.Value, optional bool) {
 
 // isAdded tells of a value that is left out where it is there already.
 func (e edit) isAdded() bool {
-	return e.list == nil && e.fields == nil && !e.when.IsTrue() && (e.set.IsZero() || e.at.Opt.IsZero())
+	if e.list != nil || e.fields != nil || e.when.IsTrue() {
+		return false
+	}
+	_, short := e.at.OrElse(cel.Null())
+	return e.set.IsZero() || !short
 }
 
 func (m *merging) appliedAlways(e edit, typ string) cel.Value {
@@ -126,7 +130,8 @@ func (m *merging) appliedAlways(e edit, typ string) cel.Value {
 	case e.fields != nil:
 		return cel.Struct(typ, m.structFields(e.fields, typ)...)
 	case !e.when.IsTrue() && !e.isAdded():
-		return e.at.Opt.OrValue(e.set)
+		kept, _ := e.at.OrElse(e.set)
+		return kept
 	case !e.set.IsZero():
 		return e.set
 	case !e.struck.IsZero():

@@ -270,7 +270,7 @@ func (m *merging) test(list read.Place, item *policy.Node) {
 	if list.Elem().Kind == schema.Any {
 		panic(m.Unsupported("a test of elements of which no type is known"))
 	}
-	found := list.Soft(false, cel.Value{}, func(v cel.Value) cel.Bool {
+	found := list.Soft(false, func(v cel.Value) cel.Bool {
 		return m.Binders.Exists(v, read.Singular(list.Expr.LastField()), func(x cel.Value) cel.Bool {
 			one := *m
 			one.gates, one.inTest = &[]cel.Bool{}, true
@@ -354,7 +354,7 @@ func someChange(edits []edit) cel.Bool {
 func existing(list read.Place, key string, id cel.Value, binders *cel.Scope) read.Place {
 	of := binders.Filter(read.ListOf{V: list}.Source(false), read.Singular(list.Expr.LastField()), func(x cel.Value) cel.Bool { return hasKey(read.PlaceOf(x, list.Elem()), key, id) })
 	return read.Place{
-		Expr: of.Index(cel.Int(0)), Typ: list.Elem(), Opt: of.OptIndex(cel.Int(0)),
+		Expr: of.Index(cel.Int(0)), Typ: list.Elem(),
 		Guards: []read.Guard{{Cond: of.Size().Compare(cel.Greater, cel.Int(0))}},
 	}
 }

@@ -300,7 +300,7 @@ func (w *opWriter) element(e edit, item itemEdit, here pointer, source cel.Value
 
 // hasKey is: an element has a key, which may be missing.
 func hasKey(elem read.Place, key string, id cel.Value) cel.Bool {
-	return elem.Field(key).Soft(false, cel.Value{}, func(v cel.Value) cel.Bool { return v.Eq(id) })
+	return elem.Field(key).Soft(false, func(v cel.Value) cel.Bool { return v.Eq(id) })
 }
 
 // hasKeyedLists tells of edits of elements.

@@ -70,11 +70,14 @@ func RequestShape() cel.Shape {
 func (s typeShape) Nullable() bool { return s.t.Nullable }
 
 // Kind is the kind of the values at run time, which are never null.
-func (s typeShape) Kind() cel.Kind {
-	if s.t.Nullable {
+func (s typeShape) Kind() cel.Kind { return Kind(s.t) }
+
+// Kind is the kind of the values of a type, where none of them is null.
+func Kind(t *schema.Type) cel.Kind {
+	if t == nil || t.Nullable {
 		return cel.Unknown
 	}
-	switch s.t.Kind {
+	switch t.Kind {
 	case schema.Bool:
 		return cel.BoolKind
 	case schema.Int, schema.Number:

@@ -40,16 +40,14 @@ func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint strin
 	return check(compare.Scalar(l, v, p, ok))
 }
 
-// matchMap applies the pattern's keys. Where every key says of a missing parent
-// what the parent itself would say, the parent's guards are left to the keys, so
-// that one chain of optional selections reads through all levels.
+// matchMap applies the pattern's keys.
 func matchMap(l *read.Lowering, v read.Place, p *policy.Node, ok bool) outcome {
 	if v.Never {
 		return check(cel.Lit(ok))
 	}
 	switch v.Kind() {
 	case schema.Object, schema.Map:
-		if v.Certain() || chains(l, v, p, ok) {
+		if v.Certain() {
 			return keys(l, v, p)
 		}
 		return behind(v, keys(l, v.Settled(), p), ok)
@@ -69,33 +67,6 @@ func behind(v read.Place, o outcome, ok bool) outcome {
 		return o.when(v.Found())
 	}
 	return append(check(v.Found()), o...)
-}
-
-// chains tells whether all keys of p may take over v's guards.
-func chains(l *read.Lowering, v read.Place, p *policy.Node, ok bool) bool {
-	if v.Part == read.InLabels && len(textsOnly(p).Fields) != len(p.Fields) {
-		return false
-	}
-	if v.Opt.IsZero() || len(p.Fields) == 0 {
-		return false
-	}
-	for _, f := range p.Fields {
-		kind, key := anchor.Split(f.Key)
-		child := v.Matched(key)
-		if child.Opt.IsZero() || child.Never || scalar.IsWild(key) {
-			return false
-		}
-		switch {
-		case kind == anchor.Equality && ok:
-		case kind == anchor.Plain && !ok && !compare.NullSatisfies(l, f.Value):
-		default:
-			return false
-		}
-		if f.Value.Kind == policy.Map && !child.Dynamic() && !chains(l, child, f.Value, ok) && (ok || len(p.Fields) > 1) {
-			return false
-		}
-	}
-	return true
 }
 
 // keys applies a map pattern's keys in the engine's two phases.
@@ -312,11 +283,11 @@ func matchList(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint str
 		o := append(check(read.IsList(v.Expr)), elements(l, read.PlaceOf(v.Expr, &schema.Type{Kind: schema.List, Elem: read.AnyType()}), p, hint)...)
 		return behind(v, o, ok)
 	}
-	if ok && !v.Certain() && !v.Opt.IsZero() && p.Items[0].Kind != policy.List {
+	if list, short := v.OrElse(cel.List()); short && ok && p.Items[0].Kind != policy.List {
 		// an empty list satisfies every pattern that looks at all elements
 		may := *v.Typ
-		may.Filled = false
-		return elements(l, read.PlaceOf(v.Opt.OrValue(cel.List()), &may), p, hint)
+		may.Filled = may.Filled && v.Certain()
+		return elements(l, read.PlaceOf(list, &may), p, hint)
 	}
 	return behind(v, elements(l, v.Settled(), p, hint), ok)
 }

@@ -29,5 +29,5 @@ func (s *podStandard) appArmorAnnotations(control string) cel.Bool {
 				native.OneOfTexts(annotations.Expr.Index(k), []string{"", "runtime/default", "localhost/*"}))
 		})
 	}
-	return cel.Or(append(alts, annotations.Soft(true, cel.Map(), every))...)
+	return cel.Or(append(alts, annotations.Soft(true, every))...)
 }

@@ -42,7 +42,7 @@ func podChecks() []podCheck {
 
 // boolean is the place's boolean, or what a missing one stands for.
 func boolean(v read.Place, missing bool) cel.Bool {
-	return v.Soft(missing, cel.Lit(missing).Value, cel.Value.AsBool)
+	return v.Soft(missing, cel.Value.AsBool)
 }
 
 // forbidden is a boolean field that must not be true.
@@ -61,10 +61,10 @@ func text(control, field string, words ...string) finding {
 	}
 	return oneError(control, field,
 		func(v read.Place) cel.Bool {
-			return under(v, field).Soft(true, cel.String(words[0]), func(x cel.Value) cel.Bool { return native.OneOfWords(x, words) })
+			return under(v, field).Soft(true, func(x cel.Value) cel.Bool { return native.OneOfWords(x, words) })
 		},
 		func(v read.Place, values []string) cel.Bool {
-			return under(v, field).Soft(true, cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, append(empty, values...)) })
+			return under(v, field).Soft(true, func(x cel.Value) cel.Bool { return native.OneOfTexts(x, append(empty, values...)) })
 		})
 }
 
@@ -81,7 +81,7 @@ func (s *podStandard) hostPathVolumes() cel.Bool {
 	return s.pod(s.errorEach("HostPath Volumes", "volumes", "hostPath",
 		func(volume read.Place) cel.Bool { return cel.Not(volume.Field("hostPath").Found()) },
 		func(volume read.Place, values []string) cel.Bool {
-			return volume.Field("hostPath").Settled().Field("path").Soft(true, cel.String(""), func(x cel.Value) cel.Bool {
+			return volume.Field("hostPath").Settled().Field("path").Soft(true, func(x cel.Value) cel.Bool {
 				return native.OneOfTexts(x, append([]string{""}, values...)) // an empty one is no value at all
 			})
 		}))
@@ -89,7 +89,7 @@ func (s *podStandard) hostPathVolumes() cel.Bool {
 
 func (s *podStandard) hostPorts() cel.Bool {
 	port := func(in func(cel.Value) cel.Bool) func(read.Place) cel.Bool {
-		return func(v read.Place) cel.Bool { return v.Field("hostPort").Soft(true, cel.Int(0), in) }
+		return func(v read.Place) cel.Bool { return v.Field("hostPort").Soft(true, in) }
 	}
 	return s.containers(s.errorEach("Host Ports", "ports", "hostPort",
 		port(func(x cel.Value) cel.Bool { return x.Eq(cel.Int(0)) }),
@@ -182,7 +182,7 @@ func (s *podStandard) sysctls() cel.Bool {
 	}
 	name := func(words []string) func(read.Place) cel.Bool {
 		return func(v read.Place) cel.Bool {
-			return v.Field("name").Soft(scalar.AnyWild(words, ""), cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
+			return v.Field("name").Soft(scalar.AnyWild(words, ""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, words) })
 		}
 	}
 	return s.pod(s.errorEach("Sysctls", "securityContext.sysctls", "name", name(allowed),
@@ -238,7 +238,7 @@ func (s *podStandard) rootUser() cel.Bool {
 	const field = "securityContext.runAsUser"
 	f := oneError("Running as Non-root user", field,
 		func(v read.Place) cel.Bool {
-			return under(v, field).Soft(true, cel.Int(1), func(x cel.Value) cel.Bool { return x.Ne(cel.Int(0)) })
+			return under(v, field).Soft(true, func(x cel.Value) cel.Bool { return x.Ne(cel.Int(0)) })
 		},
 		constantly("0"))
 	return cel.And(s.pod(f), s.containers(f))

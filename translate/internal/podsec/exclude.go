@@ -180,7 +180,7 @@ func (e exclusion) forContainer(c read.Place) waiver {
 
 // hasImage is: the image, as written, matches.
 func hasImage(c read.Place, images []string) cel.Bool {
-	return c.Field("image").Soft(scalar.AnyWild(images, ""), cel.String(""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, images) })
+	return c.Field("image").Soft(scalar.AnyWild(images, ""), func(x cel.Value) cel.Bool { return native.OneOfTexts(x, images) })
 }
 
 // excludedVolume is: the volume's type, which is no value but the field's name, is

@@ -203,6 +203,6 @@ func (s *podStandard) onWindows() cel.Bool {
 	if !s.since(25) {
 		return cel.False()
 	}
-	is := under(s.spec, "os.name").Soft(false, cel.String(""), func(x cel.Value) cel.Bool { return x.Eq(cel.String("windows")) })
+	is := under(s.spec, "os.name").Soft(false, func(x cel.Value) cel.Bool { return x.Eq(cel.String("windows")) })
 	return read.Let(s.l, ofPrior(s.l, "windows"), is.Value).AsBool()
 }

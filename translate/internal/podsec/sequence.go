@@ -18,7 +18,11 @@ func (s *podStandard) nonRoot() cel.Bool {
 		func(v read.Place) cel.Bool { return boolean(under(v, field), true) },
 		constantly("false"))
 	either := oneError(control, field,
-		func(c read.Place) cel.Bool { return under(c, field).Soft(false, ofPod.Value, cel.Value.AsBool) },
+		func(c read.Place) cel.Bool {
+			v := under(c, field)
+			either, _ := v.OrElse(ofPod.Value)
+			return either.AsBool()
+		},
 		func(c read.Place, values []string) cel.Bool {
 			return cel.Or(cel.Not(set(c)), cel.Lit(scalar.AnyWild(values, "false"))) // a missing one has no value
 		})

@@ -46,7 +46,7 @@ const someKeys = "partial"
 func namespaceValue(ns cel.Value) read.Operand {
 	meta := ns.Field("metadata")
 	texts := func(name string) read.Operand {
-		return read.OperandAt(optionalField(meta, name, read.MapOf(read.StringType())).From(read.FromConfiguration))
+		return read.OperandAt(read.OptionalField(meta, name, read.MapOf(read.StringType())).From(read.FromConfiguration))
 	}
 	metadata := read.Operand{Form: read.HashForm, Hint: someKeys, Keys: []string{"name", "labels", "annotations"},
 		Multi: []read.Operand{read.ConfiguredText(meta.Field("name")), texts("labels"), texts("annotations")}}

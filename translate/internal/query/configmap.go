@@ -22,7 +22,8 @@ func configMap(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 		return read.TypeError("the Policy " + native.MemberName(l.Policy) + " may read ConfigMaps of its own namespace only, and not " + namespace + "/" + name)
 	}
 	params := read.UseParams(l, name, namespace)
-	data := read.Place{Expr: params.Field("data"), Typ: read.MapOf(read.StringType()), Opt: params.Opt("data"), Guards: []read.Guard{{Cond: params.Has("data"), Shape: true}}, Origin: read.FromConfiguration}
+	data := read.OptionalField(params, "data", read.MapOf(read.StringType())).From(read.FromConfiguration)
+	data.Guards[0].Shape = true // it is null, and no error, where a ConfigMap has none
 	return read.Operand{Form: read.HashForm, Keys: []string{"data", "metadata"}, Multi: []read.Operand{read.OperandAt(data), paramsMetadata(l, params)}}
 }
 

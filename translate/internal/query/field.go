@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
@@ -90,13 +91,8 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 		panic(l.Unsupported("a field whose name is a variable"))
 	}
 	v := cur.V
-	w := read.Place{Expr: v.Expr.Index(k), Typ: v.Elem(), Origin: v.Origin}
+	w := read.Place{Expr: v.Expr.Index(k).OfKind(native.Kind(v.Elem())), Typ: v.Elem(), Origin: v.Origin}
 	w.Guards = append(slices.Clip(v.Guards), read.Guard{Cond: k.In(v.Expr)})
-	if v.Certain() {
-		w.Opt = v.Expr.OptIndex(k)
-	} else if !v.Opt.IsZero() {
-		w.Opt = v.Opt.OptIndex(k)
-	}
 	return read.OperandAt(w)
 }
 

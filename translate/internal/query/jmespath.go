@@ -180,7 +180,6 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 	switch j.Form {
 	case read.PlaceForm:
 		j.V.Guards = slices.Concat(v.Guards, j.V.Guards)
-		j.V.Opt = cel.Value{}
 		return j
 	case read.SequenceForm:
 		return read.SequenceOf(read.Guarded{Sequence: j.S, V: v, Called: right.Op == jmespath.Call})

@@ -47,17 +47,17 @@ func requestField(l *read.Lowering, key string) (j read.Operand, ok bool) {
 	case "namespace":
 		j = requestNamespace(l)
 	case "name":
-		j = read.OperandAt(optionalField(req, key, read.StringType()))
+		j = read.OperandAt(read.OptionalField(req, key, read.StringType()))
 	case "subResource", "requestSubResource":
-		j = read.OperandAt(optionalField(req, key, read.PlainText()))
+		j = read.OperandAt(read.OptionalField(req, key, read.PlainText()))
 	case "userInfo":
 		j = userInfo()
 	case "dryRun":
-		j = read.OperandAt(optionalField(req, key, &schema.Type{Kind: schema.Bool}))
+		j = read.OperandAt(read.OptionalField(req, key, &schema.Type{Kind: schema.Bool}))
 	case "uid":
 		j = read.Operand{Form: read.ErrorForm, Hint: key, Stops: l.Unsupported("the uid of a request")} // CEL is not told
 	case "options":
-		j = read.OperandAt(optionalField(req, key, read.AnyType()))
+		j = read.OperandAt(read.OptionalField(req, key, read.AnyType()))
 	default:
 		return j, false
 	}
@@ -85,10 +85,6 @@ func ofOneOperation(l *read.Lowering, j read.Operand) read.Operand {
 	return j
 }
 
-func optionalField(v cel.Value, name string, t *schema.Type) read.Place {
-	return read.Place{Expr: v.Field(name), Typ: t, Opt: v.Opt(name), Guards: []read.Guard{{Cond: v.Has(name)}}}
-}
-
 func requestObject(l *read.Lowering) read.Operand {
 	if l.DeleteRewrite && len(l.Ops) == 1 && l.Ops[0] == native.Delete {
 		return l.Old
@@ -114,7 +110,7 @@ func requestNamespace(l *read.Lowering) read.Operand {
 	case l.Target.Scope == native.Cluster:
 		return read.Operand{Form: read.ErrorForm, Hint: "namespace"}
 	}
-	return read.OperandAt(optionalField(req, "namespace", read.PlainText()))
+	return read.OperandAt(read.OptionalField(req, "namespace", read.PlainText()))
 }
 
 func userInfo() read.Operand {
@@ -122,9 +118,9 @@ func userInfo() read.Operand {
 	strings := &schema.Type{Kind: schema.List, Elem: read.StringType()}
 	return read.Operand{Form: read.HashForm, Keys: []string{"username", "uid", "groups", "extra"}, Multi: []read.Operand{
 		read.StringOf(user.Field("username")),
-		read.OperandAt(optionalField(user, "uid", read.StringType())),
-		read.OperandAt(optionalField(user, "groups", strings)),
-		read.OperandAt(optionalField(user, "extra", read.MapOf(strings))),
+		read.OperandAt(read.OptionalField(user, "uid", read.StringType())),
+		read.OperandAt(read.OptionalField(user, "groups", strings)),
+		read.OperandAt(read.OptionalField(user, "extra", read.MapOf(strings))),
 	}}
 }
 

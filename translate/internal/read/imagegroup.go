@@ -36,7 +36,7 @@ func AtTop(l *Lowering) func() {
 
 // Present is: the group has an image.
 func (g *ImageGroup) Present(l *Lowering) cel.Bool {
-	return g.List.Soft(false, cel.Value{}, func(list cel.Value) cel.Bool {
+	return g.List.Soft(false, func(list cel.Value) cel.Bool {
 		return l.Binders.Exists(list, Singular(g.Name), func(c cel.Value) cel.Bool { return c.Has("image") })
 	})
 }

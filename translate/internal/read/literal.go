@@ -4,9 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // LiteralTree is a literal of the policy as a CEL literal.
@@ -70,39 +68,6 @@ func homogeneous(vs []any, out []cel.Value) []cel.Value {
 		}
 	}
 	return out
-}
-
-// Candidates are literals of the value's type: its zero first.
-func Candidates(t *schema.Type, p *policy.Node) []any {
-	if t == nil {
-		return nil
-	}
-	switch t.Kind {
-	case schema.Bool:
-		return []any{false, true}
-	case schema.Int, schema.IntOrString:
-		return []any{int64(0), int64(1)}
-	case schema.Number:
-		return []any{0.0, 1.0}
-	case schema.String:
-		if t.Format == schema.Quantity {
-			return []any{"0"}
-		}
-		out := []any{""}
-		if p.Kind == policy.String {
-			for _, alt := range scalar.ParsePattern(p.Str) {
-				for _, t := range alt {
-					for _, a := range t.Atoms {
-						if !scalar.IsWild(a.Operand) {
-							out = append(out, a.Operand)
-						}
-					}
-				}
-			}
-		}
-		return out
-	}
-	return nil
 }
 
 // Literal is a value of the policy as an expression.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/native"
 )
 
 // A Place is where a value of the request stands: an expression, what the schema knows of it,
@@ -17,7 +18,6 @@ import (
 type Place struct {
 	Expr   cel.Value
 	Typ    *schema.Type
-	Opt    cel.Value // expr as a CEL optional; zero where the path holds a step of unknown type
 	Guards []Guard
 	// Never tells that nothing can be there: the schema has no such field.
 	Never  bool
@@ -38,6 +38,11 @@ type Guard struct {
 
 // PlaceOf is a place without guards.
 func PlaceOf(expr cel.Value, typ *schema.Type) Place { return Place{Expr: expr, Typ: typ} }
+
+// OptionalField is a field of v that may be missing.
+func OptionalField(v cel.Value, name string, t *schema.Type) Place {
+	return Place{Expr: v.Field(name).OfKind(native.Kind(t)), Typ: t, Guards: []Guard{{Cond: v.Has(name)}}}
+}
 
 // AnyType is the type of a value that no schema tells of.
 func AnyType() *schema.Type { return &schema.Type{Kind: schema.Any} }
@@ -79,7 +84,7 @@ func (v Place) below(name string) Place {
 		f, ok := v.Typ.Fields[name]
 		if !ok {
 			if v.Typ.Published { // the cluster's own type checker may know no such field
-				v.Expr, v.Opt = Dyn(v.Expr), cel.Value{}
+				v.Expr = Dyn(v.Expr)
 			}
 			if v.Typ.Open {
 				return v.step(name, AnyType(), false)
@@ -95,10 +100,9 @@ func (v Place) below(name string) Place {
 	return v.none(name)
 }
 
-// ShapedBy is v behind a guard about its structure, and no longer an optional.
+// ShapedBy is v behind a guard about its structure.
 func (v Place) ShapedBy(shape cel.Bool) Place {
 	v.Guards = append(slices.Clip(v.Guards), Guard{Cond: shape, Shape: true})
-	v.Opt = cel.Value{}
 	return v
 }
 
@@ -120,23 +124,12 @@ func (v Place) none(name string) Place {
 
 func (v Place) step(name string, typ *schema.Type, required bool) Place {
 	if typ != nil && typ.Nullable && typ.Kind != schema.List { // of what may be null no type is known
-		w := v.step(name, AnyType(), required)
-		w.Opt = cel.Value{}
-		return w
+		return v.step(name, AnyType(), required)
 	}
-	w := Place{Expr: v.Expr.Field(name), Typ: typ, Guards: v.Guards, Never: v.Never, Origin: v.Origin}
-	switch {
-	case required && len(v.Guards) == 0:
+	w := Place{Expr: v.Expr.Field(name).OfKind(native.Kind(typ)), Typ: typ, Guards: v.Guards, Never: v.Never, Origin: v.Origin}
+	if required {
+		w.Expr = w.Expr.Sure()
 		return w
-	case required:
-		if !v.Opt.IsZero() {
-			w.Opt = v.Opt.Opt(name)
-		}
-		return w
-	case len(v.Guards) == 0:
-		w.Opt = v.Expr.Opt(name)
-	case !v.Opt.IsZero():
-		w.Opt = v.Opt.Opt(name)
 	}
 	w.Guards = append(slices.Clip(v.Guards), Guard{Cond: v.Expr.Has(name)})
 	if typ != nil && typ.Nullable { // a list that the API server writes as null when it is empty
@@ -152,17 +145,13 @@ func (v Place) Matched(key string) Place {
 		return w
 	}
 	w.Guards = w.Guards[:len(w.Guards)-1]
-	w.Typ, w.Opt = AnyType(), cel.Value{}
+	w.Typ = AnyType()
 	return w
 }
 
 // Found tells that there is a value, which may still be null where the type is
 // not known.
 func (v Place) Found() cel.Bool {
-	// has(a.b.c) where every step is optional reads best as a.?b.?c.hasValue().
-	if len(v.Guards) > 2 && !v.Opt.IsZero() {
-		return v.Opt.HasValue()
-	}
 	conds := make([]cel.Bool, len(v.Guards))
 	for i, g := range v.Guards {
 		conds[i] = g.Cond
@@ -203,22 +192,17 @@ func (v Place) Certain() bool { return len(v.Guards) == 0 }
 
 // Settled is the place inside a context where its guards are known to hold.
 func (v Place) Settled() Place {
-	v.Guards, v.Opt = nil, cel.Value{}
+	v.Guards = nil
 	return v
 }
 
-// Soft is pred where the value is found and missing where it is not. A neutral
-// value, of which pred says the same as missing, gives the shorter form; the
-// zero Value says that there is none, or that pred reads its argument twice.
-func (v Place) Soft(missing bool, neutral cel.Value, pred func(cel.Value) cel.Bool) cel.Bool {
+// Soft is pred where the value is found and missing where it is not.
+func (v Place) Soft(missing bool, pred func(cel.Value) cel.Bool) cel.Bool {
 	if v.Never {
 		return cel.Lit(missing)
 	}
 	if v.Certain() {
 		return pred(v.Expr)
-	}
-	if !neutral.IsZero() && !v.Opt.IsZero() {
-		return pred(v.Opt.OrValue(neutral))
 	}
 	if missing {
 		return cel.Implies(v.Found(), pred(v.Expr))
@@ -297,20 +281,30 @@ func (v Place) asList() Place {
 	return w
 }
 
+// OrElse is v, and another value where nothing is found. It is short where the guards ask for
+// keys alone.
+func (v Place) OrElse(other cel.Value) (out cel.Value, short bool) {
+	if v.Certain() {
+		return v.Expr, true
+	}
+	if out, short = v.Expr.OrElse(v.Found(), other); short {
+		return out, true
+	}
+	return cel.Cond(v.Found(), v.Expr, other), false
+}
+
 // source is a list or a map to go through. Read softly, it is empty where it is missing;
 // read strictly it is null, which has no elements to CEL either, where a value of unknown
 // type is something else.
 func (v Place) source(strict bool, empty cel.Value) cel.Value {
-	shaped := v.Shaped()
+	soft, keysAlone := v.OrElse(empty)
 	switch {
-	case strict && !shaped.IsTrue() && v.Opt.IsZero():
-		return cel.Cond(shaped, v.Expr, Dyn(cel.Null()))
-	case strict || v.Certain():
+	case !strict:
+		return soft
+	case keysAlone || v.Shaped().IsTrue():
 		return v.Expr
-	case !v.Opt.IsZero():
-		return v.Opt.OrValue(empty)
 	}
-	return cel.Cond(v.Found(), v.Expr, empty)
+	return cel.Cond(v.Shaped(), v.Expr, Dyn(cel.Null()))
 }
 
 // Item is the place of a list's element.
@@ -323,15 +317,8 @@ func (v Place) Item(n int) Place {
 	if n < 0 {
 		i, least = v.Expr.Size().Binary(cel.Minus, cel.Int(int64(-n))), -n
 	}
-	w = w.ShapedBy(v.Expr.Size().Compare(cel.GreaterEqual, cel.Int(int64(least))))
-	w.Expr, w.Typ = v.Expr.Index(i), v.Elem()
-	switch {
-	case n < 0 || v.Dynamic():
-	case v.Certain():
-		w.Opt = v.Expr.OptIndex(i)
-	case !v.Opt.IsZero():
-		w.Opt = v.Opt.OptIndex(i)
-	}
+	w = w.ShapedBy(v.Expr.Size().Compare(cel.Greater, cel.Int(int64(least-1))))
+	w.Expr, w.Typ = v.Expr.Index(i).OfKind(native.Kind(v.Elem())), v.Elem()
 	return w
 }
 

@@ -2,7 +2,6 @@ package read
 
 import (
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -21,11 +20,6 @@ type Pred struct {
 	Value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	Sequence func(Sequence) cel.Bool                // a list that is there; nil for false
 	truth    bool                                   // it holds of what is known not to be falsy
-	// Neutral are more literals of a type that may stand in for a missing value, where
-	// the verdict on one is that on null.
-	Neutral func(*schema.Type) []any
-	// StandIn, where set, is lit of such a literal, which is read as a value of the request.
-	StandIn func(any) cel.Bool
 }
 
 func (p Pred) ofSequence(s Sequence) cel.Bool {
@@ -132,8 +126,6 @@ func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 		return null
 	}
 	var got cel.Bool
-	var neutral cel.Value
-	l.Collected(func() { neutral = neutralFor(v, isNull, p, value) })
 	n := l.Collected(func() {
 		if v.Origin == FromOrdering {
 			got = value(v.Expr)
@@ -143,7 +135,7 @@ func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 		}
 		switch {
 		case !strict:
-			got = v.Soft(isNull, neutral, value)
+			got = v.Soft(isNull, value)
 		case isNull:
 			got = cel.Implies(there, value(v.Expr))
 		default:
@@ -155,26 +147,4 @@ func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 	}
 	l.NeedAll(n)
 	return got
-}
-
-// neutralFor looks for a literal of the value's type of which p says what it says
-// of null.
-func neutralFor(v Place, null bool, p Pred, value func(cel.Value) cel.Bool) cel.Value {
-	if v.Opt.IsZero() || v.Typ == nil || value(cel.Ident("?")).Count("?") != 1 {
-		return cel.Value{}
-	}
-	cands := Candidates(v.Typ, &policy.Node{})
-	if p.Neutral != nil {
-		cands = append(cands, p.Neutral(v.Typ)...)
-	}
-	judge := p.Lit
-	if p.StandIn != nil {
-		judge = p.StandIn
-	}
-	for _, c := range cands {
-		if got, ok := judge(c).Const(); ok && got == null {
-			return Literal(c)
-		}
-	}
-	return cel.Value{}
 }

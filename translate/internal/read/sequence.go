@@ -49,10 +49,10 @@ func (s ListOf) through(l *Lowering, q cel.Quantifier, strict bool, body func(Op
 	over := func(list cel.Value) cel.Bool {
 		return l.Binders.Quantify(q, list, Singular(s.Hint), func(x cel.Value) cel.Bool { return l.perLoop(x, func() cel.Bool { return body(ElementOf(s, x)) }) })
 	}
-	if strict || s.V.Certain() || !s.V.Opt.IsZero() {
+	if _, short := s.V.OrElse(cel.List()); short || strict {
 		return over(s.Source(strict))
 	}
-	return s.V.Soft(q == cel.ForAll, cel.Value{}, over)
+	return s.V.Soft(q == cel.ForAll, over)
 }
 
 // Count implements Sequence.

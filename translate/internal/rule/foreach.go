@@ -89,12 +89,12 @@ func overValue(l *read.Lowering, v read.Place, run func(read.Operand) cel.Bool) 
 	case schema.List:
 		return read.AsSequence(l, read.OperandAt(v)).Quantify(l, cel.ForAll, false, run)
 	case schema.Any:
-		one := v.Soft(true, cel.Value{}, func(x cel.Value) cel.Bool {
+		one := v.Soft(true, func(x cel.Value) cel.Bool {
 			return cel.Or(read.IsList(x), read.IsNull(x), run(read.ValueOf(x, read.AnyType())))
 		})
 		return cel.And(read.AsSequence(l, read.OperandAt(v)).Quantify(l, cel.ForAll, false, run), one)
 	}
-	return v.Soft(true, cel.Value{}, func(cel.Value) cel.Bool { return run(read.OperandAt(v.Settled())) })
+	return v.Soft(true, func(cel.Value) cel.Bool { return run(read.OperandAt(v.Settled())) })
 }
 
 // oneElement is: one element passes or is skipped. An error of its preconditions
