@@ -222,16 +222,16 @@ func (r *reader) globalReferenceEntry(n *Node) *GlobalReferenceEntry {
 }
 
 // ContextEntries are the entries of a rule and of all its foreach blocks.
-func (r *Rule) ContextEntries() []*ContextEntry {
-	out := slices.Clone(r.Context)
-	if r.Validate != nil {
-		out = append(out, entriesInLoops(r.Validate.ForEach, func(f *ForEach) ([]*ContextEntry, []*ForEach) { return f.Context, f.ForEach })...)
+func (rule *Rule) ContextEntries() []*ContextEntry {
+	out := slices.Clone(rule.Context)
+	if rule.Validate != nil {
+		out = append(out, entriesInLoops(rule.Validate.ForEach, func(f *ForEach) ([]*ContextEntry, []*ForEach) { return f.Context, f.ForEach })...)
 	}
-	if r.Mutate != nil {
-		out = append(out, entriesInLoops(r.Mutate.ForEach, func(f *MutateForEach) ([]*ContextEntry, []*MutateForEach) { return f.Context, f.ForEach })...)
+	if rule.Mutate != nil {
+		out = append(out, entriesInLoops(rule.Mutate.ForEach, func(f *MutateForEach) ([]*ContextEntry, []*MutateForEach) { return f.Context, f.ForEach })...)
 	}
-	if r.Generate != nil {
-		for _, f := range r.Generate.ForEach {
+	if rule.Generate != nil {
+		for _, f := range rule.Generate.ForEach {
 			out = append(out, f.Context...)
 		}
 	}

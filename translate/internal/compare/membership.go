@@ -33,14 +33,14 @@ func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) ce
 			panic(l.Unsupported("a membership in what is neither a list nor a text"))
 		}
 		words := wordsFor(l, op, list)
-		return inSet(l, op, key, words, words, value)
+		return inSet(l, op, key, words, words)
 	case value.Form == read.MultiForm:
 		values := valueSet{l, value, op}
-		return inSet(l, op, key, values, values, value)
+		return inSet(l, op, key, values, values)
 	case value.Form == read.SequenceForm || read.KindOf(value.Typ()) == schema.List:
 		list := asList(value).S
 		elements := sequenceSet{l, list, op}
-		return cel.And(thereFor(op, list), inSet(l, op, key, elements, elements, value))
+		return cel.And(thereFor(op, list), inSet(l, op, key, elements, elements))
 	}
 	if k, ok := key.Lit.(string); ok && key.Form == read.LitForm && read.KindOf(value.Typ()) == schema.String {
 		return inRequestText(l, op, k, value)
@@ -67,7 +67,7 @@ func asList(key read.Operand) read.Operand {
 
 // inSet applies an operator to a key. Scalar keys see no difference between Any
 // and All. What the value is to them may be another set than what it is to lists.
-func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set, value read.Operand) cel.Bool {
+func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set) cel.Bool {
 	return read.Holds(l, key, true, read.Pred{
 		Lit: func(v any) cel.Bool {
 			switch v := v.(type) {

@@ -31,7 +31,7 @@ func membershipText(l *read.Lowering, op MemberOperator, key read.Operand, text 
 		return inRange(l, op, key, text)
 	}
 	one := literalSet{text}
-	return inSet(l, op, key, oneText{one}, wordsFor(l, op, one), read.LitOf(text))
+	return inSet(l, op, key, oneText{one}, wordsFor(l, op, one))
 }
 
 // oneText is a text as the value for a scalar key: key abc is in value a*, but key a* is

@@ -100,7 +100,7 @@ func compareCondition(l *read.Lowering, op operator, written string, key, value 
 	switch op.kind {
 	case equalityKind:
 		if op.not {
-			return negated(l, key, func(l *read.Lowering, k read.Operand) cel.Bool { return compare.Equals(l, k, value) }, value)
+			return negated(l, key, func(l *read.Lowering, k read.Operand) cel.Bool { return compare.Equals(l, k, value) })
 		}
 		return compare.Equals(l, key, value)
 	case membershipKind:
@@ -119,7 +119,7 @@ func compareCondition(l *read.Lowering, op operator, written string, key, value 
 }
 
 // negated is the negation of an operator, except that a null key is false too.
-func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering, key read.Operand) cel.Bool, value read.Operand) cel.Bool {
+func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering, key read.Operand) cel.Bool) cel.Bool {
 	return read.Holds(l, key, true, read.Pred{
 		Lit: func(v any) cel.Bool {
 			if v == nil {
