@@ -140,7 +140,11 @@ func cheapestFirst(n *node) *node {
 	if len(args) == 1 {
 		return args[0]
 	}
-	slices.SortStableFunc(args, func(a, b *node) int { return cmp.Compare(Cost(Value{a}, nil), Cost(Value{b}, nil)) })
+	costs := map[*node]int64{}
+	for _, a := range args {
+		costs[a] = Cost(Value{a}, nil)
+	}
+	slices.SortStableFunc(args, func(a, b *node) int { return cmp.Compare(costs[a], costs[b]) })
 	return n.with(guardsFirst(args))
 }
 
