@@ -220,18 +220,12 @@ func (c *compilation) lower(ps []*policy.Policy) {
 			return
 		}
 		o := c.options.Translate
-		lower := func() {
+		o.Checker, o.Budget = pooled{c.checkers}, budget.New(steps, c.options.Stopped)
+		if fault := guard(p.Pos, func() {
 			o.Budget.Spend(p.Source.Bytes() + budget.OfSource(p))
 			c.lowered[i] = translate.Lower(p, o)
-		}
-		o.Checker, o.Each, o.Budget = pooled{c.checkers}, c.crew.Each, budget.New(steps, c.options.Stopped)
-		if guard(p.Pos, lower) != nil {
-			// One after the other, so that the diagnostic names the function that failed; and so
-			// that what it costs is the same each time: what comes after a refusal is left out.
-			o.Each, o.Budget = nil, budget.New(steps, c.options.Stopped)
-			if fault := guard(p.Pos, lower); fault != nil {
-				c.lowered[i] = translate.Refused(p, *fault)
-			}
+		}); fault != nil {
+			c.lowered[i] = translate.Refused(p, *fault)
 		}
 		costs[i] = lowerCost{steps: steps, spent: o.Budget.Spent()}
 	})

@@ -23,7 +23,7 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 	}
 	rules = make([]api.RuleResult, len(p.Rules))
 	unitsOf := make([][]pack.Unit, len(p.Rules))
-	o.Each(len(p.Rules), func(i int) {
+	for i := range p.Rules {
 		rules[i] = api.RuleResult{Policy: p, Rule: p.Rules[i], Target: api.Native, Forms: forms[i]}
 		unitsOf[i] = lower(&rules[i], o)
 		rules[i].Doubts = unknownFields(&rules[i], o)
@@ -32,7 +32,7 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 			rules[i].Found = slices.DeleteFunc(rules[i].Found, never)
 			rules[i].Codes = api.CodesOf(rules[i].Found)
 		}
-	})
+	}
 	if o.Mutations {
 		changes = mutate.LowerRules(p, rules, o)
 	}
@@ -48,17 +48,14 @@ func lower(r *api.RuleResult, o *api.Options) (units []pack.Unit) {
 	if o.Mutations && r.Changes() { // see LowerRules
 		return nil
 	}
-	of := make([]rule.LoweredPart, len(r.Forms))
-	last := rule.UntilRefused(o, len(of), func(i int) (refused bool) {
-		of[i] = lowerWhole(r.Policy, r.Forms[i].Rule, o)
-		return of[i].Why != nil
-	})
-	for _, f := range of[:last] {
-		units, r.Found = append(units, f.Units...), append(r.Found, f.Notes...)
-	}
 	why := rule.DependentRules(r.Policy)
-	if last < len(of) {
-		why = of[last].Why
+	for _, form := range r.Forms {
+		f := lowerWhole(r.Policy, form.Rule, o)
+		if f.Why != nil {
+			why = f.Why
+			break
+		}
+		units, r.Found = append(units, f.Units...), append(r.Found, f.Notes...)
 	}
 	if why != nil {
 		r.Refuse(*why)

@@ -82,8 +82,8 @@ type Options struct {
 	// Checker checks what the source says in CEL, and what policies that mutate share; nil takes
 	// the latter for good.
 	Checker Checker
-	// Each does n things that do not depend on each other, and returns when all are
-	// done; nil does one after the other.
+	// Each packs n policies that share nothing, and returns when all are done; nil packs one
+	// after the other.
 	Each func(n int, do func(i int))
 	// Budget is what lowering a policy may cost; nil has no bound. Who lowers with one
 	// recovers its panics.
@@ -172,5 +172,5 @@ func oneByOne(n int, do func(i int)) {
 
 // Packing is what the options say of it.
 func (o *Options) Packing() pack.Options {
-	return pack.Options{Apart: o.Pack == PackRule, ByKind: o.Pack == PackMatch, Unguarded: o.Guard == GuardNever, Each: o.Each}
+	return pack.Options{Apart: o.Pack == PackRule, ByKind: o.Pack == PackMatch, Unguarded: o.Guard == GuardNever}
 }

@@ -16,8 +16,6 @@ type Options struct {
 	Apart     bool // no rules share an object
 	ByKind    bool // rules of all policies do; else those of one policy
 	Unguarded bool // no object has a guard
-	// Each does n independent things.
-	Each func(n int, do func(i int))
 }
 
 // A Packed is a policy object with the rules that it enforces, one for each member.
@@ -29,17 +27,15 @@ type Packed struct {
 // Drafts are the policy objects of units. They share what the options let them share.
 func Drafts(units []Unit, o Options) []Packed {
 	groups := named(grouped(units, o), o)
-	made := make([][]*vap.Draft, len(groups))
-	o.Each(len(groups), func(i int) { made[i] = groups[i].drafts(o) })
 	var out []Packed
-	for i, g := range groups {
+	for _, g := range groups {
 		var rules []*policy.Rule
 		for _, u := range g.units {
 			for _, f := range u.forms() {
 				rules = append(rules, f.rule)
 			}
 		}
-		for _, d := range made[i] {
+		for _, d := range g.drafts(o) {
 			out = append(out, Packed{d, rules})
 		}
 	}
@@ -210,13 +206,12 @@ func (g *group) place(t native.Target, op native.Operation) {
 
 // named are groups within the budget, with names that differ.
 func named(gs []group, o Options) []group {
-	parts := make([][]group, len(gs))
-	o.Each(len(gs), func(i int) {
-		for _, part := range gs[i].byGuard(o) {
-			parts[i] = append(parts[i], part.withinBudget(o)...)
+	var out []group
+	for _, g := range gs {
+		for _, part := range g.byGuard(o) {
+			out = append(out, part.withinBudget(o)...)
 		}
-	})
-	out := slices.Concat(parts...)
+	}
 	used := map[string]bool{}
 	for i := range out {
 		out[i].base = out[i].name(used, o)

@@ -15,16 +15,10 @@ import (
 	"github.com/kvap/kvap/vap"
 )
 
-func inTurn(n int, do func(i int)) {
-	for i := range n {
-		do(i)
-	}
-}
-
 // choices are the ways in which rules share objects.
 func choices() map[string]pack.Options {
 	return map[string]pack.Options{
-		"rule": {Apart: true, Each: inTurn}, "policy": {Each: inTurn}, "match": {ByKind: true, Each: inTurn}, "unguarded": {ByKind: true, Unguarded: true, Each: inTurn},
+		"rule": {Apart: true}, "policy": {}, "match": {ByKind: true}, "unguarded": {ByKind: true, Unguarded: true},
 	}
 }
 
@@ -78,7 +72,7 @@ func TestAskBoth(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSource("p", policy.Enforce).with("r", "widgets", spec("object").Field("a").Ne(cel.Int(0)), native.Create, native.Update)
 			s.units[0].Before, s.units[0].Exempt = c.before, c.before
-			d := drafts(pack.Options{Each: inTurn}, s)[0].Draft
+			d := drafts(pack.Options{}, s)[0].Draft
 			if d.Guard.IsTrue() {
 				t.Fatal("there is no guard")
 			}
@@ -258,7 +252,7 @@ func TestBudget(t *testing.T) {
 	})
 	sources = append(sources, newSource("dear", policy.Audit).with("r", "configmaps", dear, native.Create))
 	held := 0
-	packed := drafts(pack.Options{ByKind: true, Each: inTurn}, sources...)
+	packed := drafts(pack.Options{ByKind: true}, sources...)
 	for _, p := range packed {
 		held += len(p.Draft.Members)
 		if len(p.Draft.Members) > 100 {

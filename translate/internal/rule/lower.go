@@ -2,7 +2,6 @@ package rule
 
 import (
 	"slices"
-	"sync/atomic"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
@@ -115,22 +114,16 @@ func lowerTarget(l *read.Lowering, t native.Target) []pack.Unit {
 // eachByItself lowers n parts, each by a lowering of its own, and tells what they tell in their
 // order.
 func eachByItself(l *read.Lowering, n int, lower func(one *read.Lowering, i int) []pack.Unit) [][]pack.Unit {
-	of := make([]LoweredPart, n)
-	last := UntilRefused(l.Opts, n, func(i int) (refused bool) {
+	of := make([][]pack.Unit, n)
+	for i := range of {
 		one := *l
-		one.Notes, one.Gathered = &of[i].Notes, read.NewGathered()
-		of[i].Why = RefusalOf(&one, func() { of[i].Units = lower(&one, i) })
-		return of[i].Why != nil
-	})
-	var out [][]pack.Unit
-	for _, f := range of[:last] {
-		*l.Notes = append(*l.Notes, f.Notes...)
-		out = append(out, f.Units)
+		one.Notes, one.Gathered = new(diag.List), read.NewGathered()
+		if why := RefusalOf(&one, func() { of[i] = lower(&one, i) }); why != nil {
+			panic(read.Refusal{Diagnostic: *why})
+		}
+		*l.Notes = append(*l.Notes, *one.Notes...)
 	}
-	if last < n {
-		panic(read.Refusal{Diagnostic: *of[last].Why})
-	}
-	return out
+	return of
 }
 
 // ForOperations is what a walk makes for operations, where it does not tell them apart, or
@@ -275,22 +268,6 @@ type LoweredPart struct {
 	Units []pack.Unit
 	Notes diag.List
 	Why   *diag.Diagnostic
-}
-
-// UntilRefused does n things, each of which may be refused, as far as none before it is.
-// It returns the first that is, or n.
-func UntilRefused(o *api.Options, n int, do func(i int) (refused bool)) int {
-	var first atomic.Int64
-	first.Store(int64(n))
-	o.Each(n, func(i int) {
-		if first.Load() < int64(i) || !do(i) {
-			return
-		}
-		for now := first.Load(); int64(i) < now && !first.CompareAndSwap(now, int64(i)); {
-			now = first.Load()
-		}
-	})
-	return int(first.Load())
 }
 
 // DependentRules is why the rules of a policy cannot be judged apart: with applyRules:
