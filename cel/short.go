@@ -396,7 +396,7 @@ func (p place) of(n *node) *node {
 // standIn is n, a test of the value at a place, with a literal that stands in where there is
 // none, and of which the test says what it should; nil where it knows none.
 func (n *node) standIn(asked place, is bool) *node {
-	if of := asked.of(n); of != nil && !asked.text {
+	if of := asked.of(n); of != nil && !asked.text && n.kind == BoolKind { // else && may be left out that errs
 		return Value{of}.OrValue(Lit(is).Value).n
 	}
 	with := func(i int, literal Value) *node {

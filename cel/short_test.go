@@ -80,6 +80,7 @@ func TestShort(t *testing.T) {
 		{`o.?type.orValue('a') == 'a'`, `o.?type.orValue('a') == 'a'`},
 		{`o.?type.orValue('LoadBalancers') == 'LoadBalancer'`, `o.?type.orValue('LoadBalancers') == 'LoadBalancer'`},
 		{`o.?spec.?type.orValue('LoadBalancers') == 'LoadBalancers'`, `o.?spec.?type.orValue('LoadBalancers') == 'LoadBalancers'`},
+		{`has(o.a) && o.a`, `has(o.a) && o.a`},
 	} {
 		if got := parse(t, tt.text).Short().String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
