@@ -1,6 +1,7 @@
 package cel
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -47,11 +48,59 @@ func (v Value) Short() Value {
 			return Value{v.n.withoutName()}
 		}
 		return v
-	})
+	}).Rewrite(func(v Value) Value { return Value{v.n.withElements()} })
 	if v.n.isBool() {
 		return short.AsBool().Rooted().Value
 	}
 	return short
+}
+
+// withElements is a loop through m[?'k'].orValue([]) as one through m[?'k'].orValue(dyn([])),
+// where its body takes an element for more than one thing: the type checker, to which a field
+// is of any type, gives what is found by an index the type of the first one, and refuses the others.
+func (n *node) withElements() *node {
+	if n.op != opMacro || !n.args[0].isOrValue() || n.args[0].args[0].op != opOptIdx {
+		return n
+	}
+	found, empty := n.args[0].args[0], n.args[0].args[1]
+	if len(empty.args) > 0 || empty.op != opList && empty.op != opMap {
+		return n
+	}
+	taken := map[string]bool{}
+	for _, x := range n.vars {
+		for _, body := range n.args[1:] {
+			body.takenFor(x, taken)
+		}
+	}
+	if len(taken) < 2 {
+		return n
+	}
+	args := slices.Clone(n.args)
+	args[0] = Value{found}.OrValue(Func(FuncDyn, Value{empty})).n
+	return n.with(args)
+}
+
+// takenFor adds for what n takes the variable x: what is selected from it by name says nothing of
+// its type, and what goes through it gives its elements one.
+func (n *node) takenFor(x string, taken map[string]bool) {
+	for i, a := range n.args {
+		if n.binds(i) && slices.Contains(n.vars, x) {
+			return
+		}
+		if a.op != opIdent || a.name != x {
+			a.takenFor(x, taken)
+			continue
+		}
+		switch n.op {
+		case opSelect, opHas, opOpt, opAnd, opOr, opNot:
+		case opMacro:
+			taken["a list"], taken["its elements"] = true, true
+		case opBinary:
+			taken[fmt.Sprint(n.name, i, n.args[1-i].op)] = true
+		default:
+			taken[fmt.Sprint(n.op, n.name, i)] = true
+		}
+	}
 }
 
 // withoutName needs no name for what is read once, and not in a loop.

@@ -81,6 +81,12 @@ func TestShort(t *testing.T) {
 		{`o.?type.orValue('LoadBalancers') == 'LoadBalancer'`, `o.?type.orValue('LoadBalancers') == 'LoadBalancer'`},
 		{`o.?spec.?type.orValue('LoadBalancers') == 'LoadBalancers'`, `o.?spec.?type.orValue('LoadBalancers') == 'LoadBalancers'`},
 		{`has(o.a) && o.a`, `has(o.a) && o.a`},
+		{`o.?m[?'a'].orValue([]).exists(x, 'k' in x && x['k'] == 'v')`, `o.?m[?'a'].orValue(dyn([])).exists(x, 'k' in x && x['k'] == 'v')`},
+		{`o.l[?0].orValue([]).filter(x, x.exists(y, size(y) > 1 && y[0] == 'v'))`, `o.l[?0].orValue(dyn([])).filter(x, x.exists(y, size(y) > 1 && y[0] == 'v'))`},
+		{`o.l[?0].orValue([]).exists(x, x == 'a' || x == 1)`, `o.l[?0].orValue(dyn([])).exists(x, x == 'a' || x == 1)`},
+		{`o.l[?0].orValue([]).exists(x, x == 'a' || x == 'b' || has(x.a) && x.b)`, `o.l[?0].orValue([]).exists(x, x == 'a' || x == 'b' || has(x.a) && x.b)`},
+		{`o.l[?0].orValue(['a']).exists(x, size(x) > 1 && x != '')`, `o.l[?0].orValue(['a']).exists(x, size(x) > 1 && x != '')`},
+		{`o.?l.orValue([]).exists(x, size(x) > 1 && x[0] == 'v')`, `o.?l.orValue([]).exists(x, size(x) > 1 && x[0] == 'v')`},
 	} {
 		if got := parse(t, tt.text).Short().String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
