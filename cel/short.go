@@ -299,7 +299,7 @@ func (n *node) askedFor() *node {
 	switch {
 	case n.op == opHas:
 		return newNode(node{op: opOpt, name: n.name, args: n.args})
-	case n.operator() == In && n.args[1].kind == MapKind:
+	case n.operator() == In && n.args[1].kind == MapKind && (n.args[0].op == opString || !n.args[0].isLiteral()):
 		return newNode(node{op: opOptIdx, args: []*node{n.args[1], n.args[0]}})
 	case n.function() == FuncHasValue:
 		return n.args[0]

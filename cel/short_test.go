@@ -87,6 +87,7 @@ func TestShort(t *testing.T) {
 		{`o.l[?0].orValue([]).exists(x, x == 'a' || x == 'b' || has(x.a) && x.b)`, `o.l[?0].orValue([]).exists(x, x == 'a' || x == 'b' || has(x.a) && x.b)`},
 		{`o.l[?0].orValue(['a']).exists(x, size(x) > 1 && x != '')`, `o.l[?0].orValue(['a']).exists(x, size(x) > 1 && x != '')`},
 		{`o.?l.orValue([]).exists(x, size(x) > 1 && x[0] == 'v')`, `o.?l.orValue([]).exists(x, size(x) > 1 && x[0] == 'v')`},
+		{`size(o.l) > 0 ? o.l[0] : null`, `size(o.l) > 0 ? o.l[0] : null`},
 	} {
 		if got := parse(t, tt.text).Short().String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)

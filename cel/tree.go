@@ -276,7 +276,8 @@ func Cond(c Bool, v, w Value) Value {
 		}
 		return w
 	}
-	if out, ok := v.OrElse(c, w); ok && (w.n.isLiteral() || len(w.n.args) == 0 && w.n.op != opIdent) {
+	typed := v.n.op != opIndex || v.n.kind != Unknown // else the type checker takes it for one of w's type
+	if out, ok := v.OrElse(c, w); ok && typed && (w.n.isLiteral() || len(w.n.args) == 0 && w.n.op != opIdent) {
 		return out
 	}
 	return mk(opCond, "", c.Value, v, w)
