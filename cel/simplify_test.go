@@ -95,6 +95,7 @@ func TestSimplify(t *testing.T) {
 type sower struct {
 	r     *rand.Rand
 	bound []string
+	key   Value // of maps, computed
 }
 
 func (s *sower) pick(vs ...func() Value) Value { return vs[s.r.IntN(len(vs))]() }
