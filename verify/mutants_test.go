@@ -57,8 +57,8 @@ func mutants() []mutant {
   - name: r
     match: {any: [{resources: {kinds: [Service]}}]}
     validate: {allowExistingViolations: false, pattern: {metadata: {=(labels): {=(a/*): "on"}}}}
-`, replaceIn("object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] != 'on')",
-			"object.metadata.labels.exists(key, key.startsWith('a/')) && !object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] == 'on')")},
+`, replaceIn("object.metadata.?labels.orValue({}).exists(key,\n  key.startsWith('a/') && object.metadata.labels[key] != 'on'\n)",
+			"object.metadata.?labels.orValue({}).exists(key, key.startsWith('a/')) && !object.metadata.labels.exists(key, key.startsWith('a/') && object.metadata.labels[key] == 'on')")},
 		{"a ConfigMap's list is one text behind a default", header + `
   - name: r
     match: {any: [{resources: {kinds: [Service]}}]}
