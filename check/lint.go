@@ -76,5 +76,5 @@ func (c *checking) lint(r *Result, s *anyPolicy) {
 	lintMessages(r, s, set)
 	lintUnreachable(r, s)
 	lintUnguarded(r, s, set)
-	lintNull(r, s)
+	c.lintNull(r, s)
 }

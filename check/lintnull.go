@@ -16,7 +16,7 @@ type nullOn struct {
 }
 
 // lintNull tells of fields of an object that is null on some operation, and that is read there.
-func lintNull(r *Result, s *anyPolicy) {
+func (c *checking) lintNull(r *Result, s *anyPolicy) {
 	if s.object.Generated() {
 		return
 	}
@@ -31,8 +31,12 @@ func lintNull(r *Result, s *anyPolicy) {
 		}) {
 			continue
 		}
+		read := s.readAt(n, n.known)
+		if len(read) > 0 {
+			read = s.readAt(n, func(v cel.Value) cel.Value { return c.evaluated(n, n.known(v)) })
+		}
 		for _, e := range s.expressions {
-			if path := s.readAt(n)[e.field]; path != "" && !told[e.field+n.object] {
+			if path := read[e.field]; path != "" && !told[e.field+n.object] {
 				told[e.field+n.object] = true
 				r.reportIn(0, e, 0, 0, nullObject(n, path, s.fails))
 			}
@@ -74,19 +78,20 @@ func asksOn(rule admissionregistrationv1.NamedRuleWithOperations, op admissionre
 // readAt are the places that expressions read of the object that is null, by the fields of the
 // expressions. A variable is among them where somebody reads it. They are none where a match
 // condition or a validation is false on every such request: it decides without the others.
-func (s *anyPolicy) readAt(n nullOn) map[string]string {
+// Known gives an expression with what is decided on the operation.
+func (s *anyPolicy) readAt(n nullOn, known func(cel.Value) cel.Value) map[string]string {
 	found, used := map[string]string{}, map[string]bool{}
-	erring := map[string][]string{} // variables, with what they use of these
-	known := map[string]cel.Value{} // the others
+	erring := map[string][]string{}    // variables, with what they use of these
+	harmless := map[string]cel.Value{} // the others
 	for _, e := range s.expressions {
 		v, ok := s.tree(e)
 		if !ok || e.role == message { // lintMessages tells of these
 			continue
 		}
-		for name, w := range known {
+		for name, w := range harmless {
 			v = v.SubstituteField("variables", name, w)
 		}
-		v = cel.Simplify(n.known(v))
+		v = cel.Simplify(known(v))
 		read, _ := v.Reads(n.object, nil)
 		uses := slices.DeleteFunc(v.Uses("variables"), func(name string) bool { _, ok := erring[name]; return !ok })
 		if len(read) > 0 {
@@ -94,7 +99,7 @@ func (s *anyPolicy) readAt(n nullOn) map[string]string {
 		}
 		switch {
 		case e.role == variable && len(read)+len(uses) == 0:
-			known[e.name] = v
+			harmless[e.name] = v
 		case e.role == variable:
 			erring[e.name] = uses
 		case (e.role == condition || e.role == validation) && v.AsBool().IsFalse():
@@ -154,6 +159,23 @@ func (n nullOn) known(v cel.Value) cel.Value {
 			case cel.Equal(part, cel.Not(d.asked).Value):
 				return cel.Lit(!d.is).Value
 			}
+		}
+		return part
+	})
+}
+
+// evaluated is v with the value of each condition that reads nothing but the object that is null:
+//
+//	["CREATE", "UPDATE"].exists(o, o == "DELETE")     false
+//	dyn(object) == null                               true
+func (c *checking) evaluated(n nullOn, v cel.Value) cel.Value {
+	given := map[string]any{n.object: nil}
+	return v.Rewrite(func(part cel.Value) cel.Value {
+		if slices.ContainsFunc(part.Idents(), func(name string) bool { return name != n.object && name != "null_type" }) {
+			return part
+		}
+		if is, ok := c.meter().Decide(part.String(), given); ok {
+			return cel.Lit(is).Value
 		}
 		return part
 	})

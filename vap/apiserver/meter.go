@@ -127,6 +127,12 @@ func (m *Meter) Measure(text string, vars map[string]any) Reading {
 	return r
 }
 
+// Decide is whether a condition holds; ok is false where it is an error, or no condition.
+func (m *Meter) Decide(text string, vars map[string]any) (holds, ok bool) {
+	value, ok := m.Measure(text, vars).Value.(types.Bool)
+	return bool(value), ok
+}
+
 func (m *Meter) compile(text string) celgo.Program {
 	tree, issues := m.env.Compile(text)
 	if issues.Err() != nil {
