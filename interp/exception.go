@@ -41,6 +41,27 @@ func (r *rule) matchingExceptions(a *preparedRequest, v *vars) []*exception {
 	return out
 }
 
+// mayBeExcepted tells whether labels of the namespace decide that the request falls under an
+// exception, and no other has it do so.
+func (r *rule) mayBeExcepted(a *preparedRequest, v *vars) bool {
+	if !a.namespaceUnknown() {
+		return false
+	}
+	yes, no, may := true, false, false
+	for _, e := range r.exceptions {
+		selected, passedOver := a.subject(), a.subject()
+		selected.selected, passedOver.selected = &yes, &no
+		switch matches := e.matches(selected); {
+		case !matches || !e.conditionsHold(v):
+		case e.matches(passedOver):
+			return false
+		default:
+			may = true
+		}
+	}
+	return may
+}
+
 func (e *exception) matches(s *filterInput) bool {
 	if e.Match == nil {
 		return false

@@ -365,6 +365,9 @@ func (a *preparedRequest) deletes() bool {
 
 // handle judges by the body of a rule that applies.
 func (r *rule) handle(a *preparedRequest, v *vars) verdict {
+	if r.mayBeExcepted(a, v) {
+		return unknownNamespace()
+	}
 	excepted := r.matchingExceptions(a, v)
 	if r.VerifyImages != nil {
 		if len(excepted) > 0 {

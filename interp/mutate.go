@@ -212,6 +212,9 @@ func (r *rule) begin(a *preparedRequest) (verdict, *vars) {
 	case !applies:
 		return say(Skip, "%s", joinMessages("preconditions not met", message)), nil
 	}
+	if r.mayBeExcepted(a, v) {
+		return unknownNamespace(), nil
+	}
 	if excepted := r.matchingExceptions(a, v); len(excepted) > 0 {
 		return skipByExceptions(excepted), nil
 	}
