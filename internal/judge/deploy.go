@@ -2,6 +2,7 @@ package judge
 
 import (
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -32,7 +33,7 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 				place = j.placeOf(member, sources, taken)
 			}
 			if place < 0 {
-				place = j.alone(member, mapped, sources)
+				place = j.alone(member, d.places[p], mapped, sources)
 			} else {
 				replaced[member.Policy] = true
 				j.standings[place].compared = true
@@ -47,7 +48,11 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 			j.standings[place].deployed = true
 		}
 	}
-	return j.add(d.Policies, d.Bindings, by, o)
+	selecting, err := d.selecting(o)
+	if err != nil {
+		return err
+	}
+	return j.add(d.Policies, d.Bindings, by, selecting, o)
 }
 
 // placeOf finds the rule that a member was made from, -1 where its source is not
@@ -68,7 +73,7 @@ func (j *Judges) placeOf(m vap.TranslatedMember, sources int, taken map[int]stri
 // alone adds a rule that is known from a native object only, or finds it there: a
 // rule may have several. One of a policy written by hand is compared with the
 // policy of that name, where there is one.
-func (j *Judges) alone(m vap.TranslatedMember, mapped bool, sources int) int {
+func (j *Judges) alone(m vap.TranslatedMember, at diag.Pos, mapped bool, sources int) int {
 	for place, f := range j.Rules[sources:] {
 		if mapped && f.Name == m.Rule && f.Rule.PolicyName() == m.Policy {
 			return sources + place
@@ -80,7 +85,7 @@ func (j *Judges) alone(m vap.TranslatedMember, mapped bool, sources int) int {
 			s.compared, s.whole = true, append(s.whole, place)
 		}
 	}
-	rule := &compile.Rule{Policy: &policy.Policy{Kind: "ValidatingAdmissionPolicy", Name: m.Policy}, Target: translate.Native}
+	rule := &compile.Rule{Policy: &policy.Policy{Kind: "ValidatingAdmissionPolicy", Name: m.Policy, Pos: at}, Target: translate.Native}
 	form := &compile.Form{Rule: rule, Name: m.Rule}
 	rule.Forms = []*compile.Form{form}
 	j.Rules, j.standings = append(j.Rules, form), append(j.standings, s)

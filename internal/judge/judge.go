@@ -72,7 +72,8 @@ type ruleStanding struct {
 // A nativeJudge judges by native policies that are in a cluster together: of each name one.
 type nativeJudge struct {
 	*apiserver.Judge
-	members map[string]members // by policy
+	members   map[string]members // by policy
+	selecting *apiserver.Judge   // of those that labels of namespaces select (Deployed.selecting)
 }
 
 // members say which rules a native policy enforces.
@@ -153,13 +154,13 @@ func (j *Judges) translated(objects []vap.Objects, o apiserver.JudgeOptions) err
 			by[o.Policy.Name] = at[i]
 		}
 	}
-	return j.add(policies, bindings, by, o)
+	return j.add(policies, bindings, by, nil, o)
 }
 
-func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, by map[string]members, o apiserver.JudgeOptions) error {
+func (j *Judges) add(policies []*admissionregistrationv1.ValidatingAdmissionPolicy, bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBinding, by map[string]members, selecting *apiserver.Judge, o apiserver.JudgeOptions) error {
 	judge, err := apiserver.NewJudge(policies, bindings, o)
 	if err == nil {
-		j.natives = append(j.natives, nativeJudge{judge, by})
+		j.natives = append(j.natives, nativeJudge{judge, by, selecting})
 	}
 	return err
 }
@@ -202,7 +203,12 @@ func (j *Judges) In(c ClusterState) (*Judges, error) {
 		if err != nil {
 			return nil, err
 		}
-		other.natives = append(other.natives, nativeJudge{judge, n.members})
+		if n.selecting != nil {
+			if n.selecting, err = n.selecting.With(c.options()); err != nil {
+				return nil, err
+			}
+		}
+		other.natives = append(other.natives, nativeJudge{judge, n.members, n.selecting})
 	}
 	return &other, other.interpret(c)
 }

@@ -85,6 +85,7 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 	for i, rule := range j.Rules {
 		out[i] = Opinion{Rule: rule, Native: apiserver.NoMatch, Status: interp.None, Kyverno: interp.None, Compared: j.standings[i].compared}
 	}
+	request, verified := j.asked(r), &interp.Verified{}
 	natives := j.natives
 	if r.document {
 		natives = nil
@@ -94,12 +95,21 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 		if err != nil {
 			return nil, err
 		}
+		var undecided map[bound]apiserver.Verdict
+		if request.NamespaceUnknown {
+			if undecided, err = n.undecided(ctx, r); err != nil {
+				return nil, err
+			}
+		}
 		for _, v := range verdicts {
-			n.members[v.Policy].note(v, r.native.Namespace, j.knowsNamespace(r), out)
+			if selected, is := undecided[bound{v.Policy, v.Binding}]; is {
+				n.members[v.Policy].noteUndecided(selected, out)
+			} else {
+				n.members[v.Policy].note(v, r.native.Namespace, j.knowsNamespace(r), out)
+			}
 		}
 	}
 	// What one policy has verified of images counts for the others.
-	request, verified := j.asked(r), &interp.Verified{}
 	request.Verified = verified
 	results := make([][]interp.RuleResult, len(j.interpreters))
 	for i, in := range j.interpreters {
@@ -133,6 +143,19 @@ func (m members) note(v apiserver.Verdict, namespace string, known bool, out []O
 	}
 }
 
+// noteUndecided notes that nobody knows the outcome of rules that are about a request where its
+// namespace has some labels.
+func (m members) noteUndecided(v apiserver.Verdict, out []Opinion) {
+	for i, member := range v.Members(m.text) {
+		if m.rules[i] < 0 || member.Outcome == apiserver.NoMatch {
+			continue
+		}
+		if o := &out[m.rules[i]]; apiserver.Unknown.Graver(o.Native) {
+			o.Native = apiserver.Unknown
+		}
+	}
+}
+
 // note keeps what the interpreter says of the rules of its policy.
 func (in interpreter) note(results []interp.RuleResult, out []Opinion) {
 	seen := map[string]int{}
@@ -163,7 +186,7 @@ func (in interpreter) noteWhole(res interp.RuleResult, out []Opinion) {
 
 // graver tells whether a status weighs more than another one.
 func graver(s, than interp.Status) bool {
-	gravity := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Error, interp.Fail}
+	gravity := []interp.Status{interp.None, interp.Skip, interp.Pass, interp.Unknown, interp.Error, interp.Fail}
 	return slices.Index(gravity, s) > slices.Index(gravity, than)
 }
 
