@@ -155,6 +155,8 @@ func TestCostlyConditions(t *testing.T) {
 		"51,000 steps":            {expression: list + ".all(a, " + list + ".all(b, " + list + ".all(c, a + b + c > 0)))"},
 		"as large as an object":   {expression: "object.data.all(k, k != 'x')"},
 		"a text of the object":    {expression: "object.data.x.contains('x')"},
+		"a text that grows":       {expression: "'aa'" + strings.Repeat(".replace('a', '"+strings.Repeat("a", 500)+"')", 4) + " != ''"},
+		"texts of an object":      {expression: "'%s%s%s'.format([object.data.x, object.data.x, object.data.x]) != ''"},
 		"who may do what, at all": {expression: "authorizer.group('').resource('pods').check('get').allowed()", left: true},
 	} {
 		t.Run(name, func(t *testing.T) {
