@@ -2,6 +2,9 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -56,9 +59,11 @@ func Read(file string, data []byte) ([]Object, diag.List) {
 	var objects []Object
 	var found diag.List
 	for _, d := range split(data) {
-		read, ds := d.read(file)
-		objects = append(objects, read...)
-		found = append(found, ds...)
+		for _, value := range d.values() {
+			read, ds := value.read(file)
+			objects = append(objects, read...)
+			found = append(found, ds...)
+		}
 	}
 	return objects, found
 }
@@ -70,8 +75,8 @@ type document struct {
 	line   int
 }
 
-// split cuts a file at the lines that begin with ---. YAML allows them nowhere
-// else, not even in a block of text.
+// split cuts a file at the lines that begin with --- or are three dots. YAML allows them
+// nowhere else, not even in a block of text.
 func split(data []byte) []document {
 	var out []document
 	current := document{}
@@ -88,8 +93,13 @@ func split(data []byte) []document {
 			line = line[3:]
 			bare = bare[3:]
 		}
+		if bare == "..." || strings.HasPrefix(bare, "... ") {
+			flush()
+			current = document{before: n + 1}
+			continue
+		}
 		content := strings.TrimSpace(bare)
-		if current.line == 0 && content != "" && content[0] != '#' && content != "..." && content[0] != '%' {
+		if current.line == 0 && content != "" && content[0] != '#' && content[0] != '%' {
 			current.line = n + 1
 		}
 		current.data = append(current.data, line...)
@@ -98,11 +108,41 @@ func split(data []byte) []document {
 	return out
 }
 
+// values are the documents of a text in JSON, which may have several, as kubectl takes them; d
+// itself where it has one, or is YAML.
+func (d document) values() (out []document) {
+	if !d.inBraces() {
+		return []document{d}
+	}
+	for values := json.NewDecoder(bytes.NewReader(d.data)); ; {
+		var value json.RawMessage
+		switch err := values.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return out
+		case err != nil:
+			return []document{d}
+		}
+		before := d.before + bytes.Count(d.data[:int(values.InputOffset())-len(value)], []byte("\n"))
+		out = append(out, document{data: value, before: before, line: before + 1})
+	}
+}
+
+// inBraces tells whether a document is written in braces or brackets.
+func (d document) inBraces() bool {
+	text := bytes.TrimLeft(d.data, " \t\r\n")
+	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
 func (d document) read(file string) ([]Object, diag.List) {
 	pos := diag.Pos{File: file, Line: d.line, Col: 1}
 	asJSON, err := yaml.YAMLToJSON(d.data)
 	if err != nil {
 		return nil, diag.List{d.syntax(pos, err)}
+	}
+	if d.inBraces() { // what follows is read only where the whole is part of something
+		if _, err := yaml.YAMLToJSON(slices.Concat([]byte("["), d.data, []byte("\n]"))); err != nil {
+			return nil, diag.List{diag.Errorf(pos, diag.Syntax, "something that cannot be read follows the document in braces; correct it, or put --- between documents")}
+		}
 	}
 	var value any
 	if err := kjson.Unmarshal(asJSON, &value); err != nil {
@@ -124,7 +164,12 @@ func flatten(pos diag.Pos, value any) (objects []Object, found diag.List) {
 		return objects, found
 	case map[string]any:
 		items, isList := v["items"].([]any)
-		if isList && strings.HasSuffix(text(v["kind"]), "List") {
+		if of, named := strings.CutSuffix(text(v["kind"]), "List"); isList && named {
+			for _, item := range items { // as API servers write them, without what the list says
+				if one, ok := item.(map[string]any); ok && of != "" && one["kind"] == nil && one["apiVersion"] == nil {
+					one["kind"], one["apiVersion"] = of, v["apiVersion"]
+				}
+			}
 			return flatten(pos, items)
 		}
 		return []Object{{pos, v}}, nil
