@@ -226,23 +226,37 @@ func (e *Evaluation) documentInputs() ([]question, error) {
 	e.Sources, e.Found = append(e.Sources, sources...), append(e.Found, found...)
 	var out []question
 	for _, s := range sources {
-		at := diag.Pos{File: s.Name, Line: 1, Col: 1}
-		out = append(out, question{pos: at, read: func() (string, *judge.Request, diag.List) {
-			var document map[string]any
-			text, err := yaml.YAMLToJSON(s.Data)
-			if err == nil {
-				err = kjson.Unmarshal(text, &document)
+		texts, lines := manifest.Documents(s.Data)
+		switch len(texts) {
+		case 0:
+			out = append(out, documentInput(s.Name, diag.Pos{File: s.Name, Line: 1, Col: 1}, nil))
+		case 1:
+			out = append(out, documentInput(s.Name, diag.Pos{File: s.Name, Line: 1, Col: 1}, texts[0]))
+		default:
+			for i, text := range texts {
+				out = append(out, documentInput(fmt.Sprintf("%s:%d", s.Name, lines[i]), diag.Pos{File: s.Name, Line: lines[i], Col: 1}, text))
 			}
-			switch {
-			case err != nil:
-				return s.Name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is no JSON object: %v", err)}
-			case document == nil:
-				return s.Name, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is empty")}
-			}
-			return s.Name, judge.NewDocument(document), nil
-		}})
+		}
 	}
 	return out, nil
+}
+
+// documentInput is the question of a document that is no object of a cluster.
+func documentInput(id string, at diag.Pos, data []byte) question {
+	return question{pos: at, read: func() (string, *judge.Request, diag.List) {
+		var document map[string]any
+		text, err := yaml.YAMLToJSON(data)
+		if err == nil {
+			err = kjson.Unmarshal(text, &document)
+		}
+		switch {
+		case err != nil:
+			return id, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is no JSON object: %v", err)}
+		case document == nil:
+			return id, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is empty")}
+		}
+		return id, judge.NewDocument(document), nil
+	}}
 }
 
 func (o Options) request(client judge.Client, now, old manifest.Object) (*judge.Request, diag.List) {

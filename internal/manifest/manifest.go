@@ -58,14 +58,28 @@ func Read(file string, data []byte) ([]Object, diag.List) {
 	}
 	var objects []Object
 	var found diag.List
-	for _, d := range split(data) {
-		for _, value := range d.values() {
-			read, ds := value.read(file)
-			objects = append(objects, read...)
-			found = append(found, ds...)
-		}
+	for _, d := range documents(data) {
+		read, ds := d.read(file)
+		objects = append(objects, read...)
+		found = append(found, ds...)
 	}
 	return objects, found
+}
+
+// Documents are the texts of the documents of a file, by the lines that they begin at, in their
+// order. Empty ones are left out.
+func Documents(data []byte) (texts [][]byte, lines []int) {
+	for _, d := range documents(data) {
+		texts, lines = append(texts, d.data), append(lines, d.line)
+	}
+	return texts, lines
+}
+
+func documents(data []byte) (out []document) {
+	for _, d := range split(data) {
+		out = append(out, d.values()...)
+	}
+	return out
 }
 
 // A document is a part of a file. Line is that of its first content.
