@@ -167,6 +167,11 @@ func (f checkFlags) sizesAreOfFields(run *checking.Run) error {
 	if len(f.sizes) == 0 {
 		return nil
 	}
+	for _, name := range slices.Sorted(maps.Keys(f.sizes)) {
+		if f.sizes[name] < 1 {
+			return exit.Usage(fmt.Errorf("--size %s=%d: a size is a number from 1 on", name, f.sizes[name]))
+		}
+	}
 	name, meant := check.UnknownSize(slices.Sorted(maps.Keys(f.sizes)), run.Objects, run.Options.Schemas)
 	if name == "" {
 		return nil
