@@ -150,10 +150,7 @@ func (n *node) optional(terms []*node) (optional *node, met int) {
 
 // isAskedBy tells of a term that asks whether a selection is there.
 func (n *node) isAskedBy(term *node) bool {
-	at := term.askedFor()
-	if at == nil {
-		at = term.askedItem()
-	}
+	at := term.askedValue()
 	return at != nil && goesTo(at, n)
 }
 
@@ -274,6 +271,14 @@ func longer(path, step *node) *node {
 		return nil
 	}
 	return Value{next.with(append([]*node{optional}, next.args[1:]...))}.HasValue().n
+}
+
+// askedValue is what n asks for, a step of a path or an item of a list, or nil.
+func (n *node) askedValue() *node {
+	if item := n.askedItem(); item != nil {
+		return item
+	}
+	return n.askedFor()
 }
 
 // askedItem is l[?i] of size(l) > i, and l[?0] of size(l) != 0; nil for anything else.

@@ -44,10 +44,7 @@ func (p presence) value(term *node) place {
 	if asked == nil {
 		return place{}
 	}
-	if item := asked.askedItem(); item != nil {
-		return place{term: term, at: item}
-	}
-	return place{term: term, at: asked.askedFor()}
+	return place{term: term, at: asked.askedValue()}
 }
 
 func isEmptyText(n *node) bool { return n.op == opString && n.lit == "" }
