@@ -112,7 +112,8 @@ func writtenTooLarge() map[string]string {
 // No policy takes more than a bound from those who read it. Bytes stand for work: they do
 // not depend on what else the machine does.
 func TestTooLarge(t *testing.T) {
-	const most = 256 << 20
+	const most = 100 << 20
+	larger := map[string]uint64{"any of many patterns": 200 << 20} // 6,000 questions
 	folder := t.TempDir()
 	write := func(name, text string) string {
 		t.Helper()
@@ -147,7 +148,7 @@ func TestTooLarge(t *testing.T) {
 	for name, text := range tooLarge() {
 		for verb, args := range verbs(write("policy.yaml", text)) {
 			said, made := cost(args...)
-			if made > base[verb]+most {
+			if made > base[verb]+max(most, larger[name]) {
 				t.Errorf("%s: %s makes %d MB", name, verb, made>>20)
 			}
 			if verb == "convert" && strings.Contains(said, "[KV217]") == cheap[name] {
