@@ -42,8 +42,10 @@ var shared *cluster
 func TestMain(m *testing.M) {
 	os.Exit(testcluster.Run(m, testcluster.Options{}, func(c *testcluster.Cluster) (func(), error) {
 		var err error
-		shared, err = withSecond(context.Background(), c)
-		return nil, err
+		if shared, err = withSecond(context.Background(), c); err != nil {
+			return nil, err
+		}
+		return nil, testcluster.KeepParams(context.Background(), c.Client)
 	}))
 }
 

@@ -41,47 +41,6 @@ func (c *cluster) enforce(t *testing.T, objects []*unstructured.Unstructured) {
 	}
 }
 
-// make creates a policy or a binding until the end of the test.
-func (c *cluster) make(t *testing.T, text string) {
-	t.Helper()
-	o := read(t, text)
-	resource, _ := resourceOf(o)
-	client := c.unjudged.Resource(resource)
-	if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// anchorParams keeps a binding that uses ConfigMaps: when the last one goes away,
-// later ones find no params (kubernetes#130887).
-func (c *cluster) anchorParams(t *testing.T) {
-	t.Helper()
-	c.make(t, `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: anchor}
-spec:
-  paramKind: {apiVersion: v1, kind: ConfigMap}
-  matchConstraints:
-    resourceRules: [{apiGroups: [nobody.kvap.dev], apiVersions: [v1], resources: [nothings], operations: [CREATE]}]
-  validations: [{expression: "true"}]
-`)
-	c.make(t, `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: anchor}
-spec:
-  policyName: anchor
-  validationActions: [Deny]
-  paramRef: {name: anchor, namespace: default, parameterNotFoundAction: Allow}
-`)
-}
-
 // everybodyMay gives every user all rights: what is tested comes after RBAC.
 func (c *cluster) everybodyMay(t *testing.T) {
 	t.Helper()

@@ -60,7 +60,6 @@ func (y *tally) tell(t *testing.T, atLeast int) {
 // what is right. The judge that works in process must say the same each time.
 func TestVerdicts(t *testing.T) {
 	shared.everybodyMay(t)
-	shared.anchorParams(t)
 	installKinds(t)
 	for _, form := range forms() {
 		t.Run(form.String(), func(t *testing.T) { verdicts(t, form) })

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/controlplane"
+	"github.com/kvap/kvap/internal/e2e/testcluster"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -145,34 +146,10 @@ func newServer(t *testing.T, plane *controlplane.ControlPlane) *server {
 	if s.types, err = schema.Builtin(cel.Default.String()); err != nil {
 		t.Fatal(err)
 	}
-	s.anchorParams(t)
-	return s
-}
-
-// anchorParams keeps a binding that uses ConfigMaps: when the last one goes away,
-// later ones find no params (kubernetes#130887).
-func (s *server) anchorParams(t *testing.T) {
-	t.Helper()
-	for kind, spec := range map[string]map[string]any{
-		"ValidatingAdmissionPolicy": {
-			"paramKind":   map[string]any{"apiVersion": "v1", "kind": "ConfigMap"},
-			"validations": []any{map[string]any{"expression": "true"}},
-			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
-				"apiGroups": []any{"nobody.kvap.dev"}, "apiVersions": []any{"v1"}, "resources": []any{"nothings"}, "operations": []any{"CREATE"},
-			}}},
-		},
-		"ValidatingAdmissionPolicyBinding": {
-			"policyName": "anchor", "validationActions": []any{"Deny"},
-			"paramRef": map[string]any{"name": "anchor", "namespace": "default", "parameterNotFoundAction": "Allow"},
-		},
-	} {
-		o := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": "anchor"}, "spec": spec,
-		}}
-		if err := s.unjudged.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+	if err := testcluster.KeepParams(t.Context(), s.unjudged); err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
 // replay does what a scenario says, in a namespace of its own.
