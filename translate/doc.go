@@ -14,7 +14,7 @@
 //
 // Kyverno tells what is missing, what is null and what is an error; CEL tells values and
 // errors, of which && and || swallow some. So what is built notes what it needs (read.Needs),
-// and a condition is a partial.Bool until it becomes an expression:
+// and a condition is a partial.Bool until it is packed:
 //
 //	key: "{{ request.object.spec.replicas }}"     needs has(object.spec.replicas)
 //	operator: GreaterThan                         object.spec.replicas > 5, which errs by itself

@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/vap"
 )
@@ -18,7 +19,7 @@ import (
 // on any other error a native policy refuses if its failure policy is Fail. So it
 // is, whatever that of the source (see unit.failurePolicy), and what Kyverno lets
 // pass under Ignore must not err.
-func Holds(l *read.Lowering, r *policy.CELRule, u *pack.Unit) native.Truth {
+func Holds(l *read.Lowering, r *policy.CELRule, u *pack.Unit) partial.Bool {
 	if l.Policy.FailurePolicy == policy.Ignore && (u.Pre.Errs || len(l.Policy.MatchConditions) > 0) {
 		panic(l.Unsupported("failurePolicy Ignore for conditions beside CEL expressions, whose errors are violations all the same,"))
 	}
@@ -45,7 +46,7 @@ func Holds(l *read.Lowering, r *policy.CELRule, u *pack.Unit) native.Truth {
 	celAudits(l, scope, r, n)
 	n.Written.Audits, n.Written.ParamKind = n.Audits, n.ParamKind
 	u.CEL = n
-	return native.MayErr(cel.False()) // nobody asks: the checks stand for it
+	return partial.MayErr(cel.False()) // nobody asks: the checks stand for it
 }
 
 // celCheck is one expression with what is said where it is not true.
@@ -112,7 +113,7 @@ func celPreconditions(l *read.Lowering, scope celScope, n *native.Parts, u *pack
 			panic(l.Unsupported("a CEL precondition that reads namespaceObject, which is null there,"))
 		}
 		if guards {
-			u.Pre = u.Pre.AndThen(native.MayErr(holds))
+			u.Pre = u.Pre.Then(partial.MayErr(holds))
 			continue
 		}
 		n.Conditions = append(n.Conditions, vap.Condition{Pos: c.Pos, Name: c.Name, Expr: holds})

@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
@@ -53,7 +54,7 @@ func IsTotal(l *read.Lowering, b cel.Bool) bool {
 }
 
 // Simplified says t in a shorter way that says the same on the operations of e.
-func Simplified(l *read.Lowering, t native.Truth, e read.Environment) native.Truth {
+func Simplified(l *read.Lowering, t partial.Bool, e read.Environment) partial.Bool {
 	around := surroundings(l, e)
 	t.Expr = t.Expr.SimplifyIn(around)
 	if t.Errs = t.Errs && !t.Expr.IsTotal(around); !t.Errs {

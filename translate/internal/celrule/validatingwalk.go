@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/vap"
 )
@@ -195,7 +196,7 @@ func (w *ValidatingWalk) isAboutReviews() bool {
 func (w *ValidatingWalk) validations() {
 	for _, e := range w.Policy.Validations {
 		written := w.Read(e.Expression, e.Pos)
-		holds := native.MayErr(w.condition(written, e.Pos))
+		holds := partial.MayErr(w.condition(written, e.Pos))
 		v := vap.Validation{Pos: e.Pos, Expr: written.AsBool(), Message: e.Message, Reason: e.Reason}
 		if !takesReason(e.Reason) {
 			w.Note(e.Pos, diag.LeftOut, "the API server does not take the reason %s; the reason of the denial is Invalid", e.Reason)
@@ -210,7 +211,7 @@ func (w *ValidatingWalk) validations() {
 		w.Written.Validations = append(w.Written.Validations, v)
 		v.Expr = holds.Expr
 		if len(w.Guard) > 0 {
-			v.Expr = native.MayErr(cel.And(w.Guard...)).Implies(holds).Expr
+			v.Expr = partial.MayErr(cel.And(w.Guard...)).Implies(holds).Expr
 		}
 		w.Draft.Validations = append(w.Draft.Validations, v)
 	}

@@ -9,41 +9,45 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/compare"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
-// Conditions is the truth of preconditions or of a deny: all of All and, where
-// there is an Any, some of Any. Kyverno takes them in order and stops where one
-// decides; an error before that is an error of the rule. && and || would let a
-// later condition hide it, so a condition that may err becomes a ternary.
-func Conditions(l *read.Lowering, c *policy.Conditions) native.Truth {
+// Conditions are preconditions or those of a deny: all of All and, where there is an Any,
+// some of Any. Kyverno takes them in order and stops where one decides; an error before that
+// is an error of the rule.
+func Conditions(l *read.Lowering, c *policy.Conditions) partial.Bool {
 	if c == nil {
-		return native.Sure(cel.True())
+		return partial.Sure(cel.True())
 	}
-	some := native.Sure(cel.True())
+	some := partial.Sure(cel.True())
 	if c.Any != nil {
-		some = native.SomeInOrder(eachCondition(l, c.Any))
+		some = partial.Any(each(l, c.Any)...)
 	}
-	return some.Both(native.AllInOrder(eachCondition(l, c.All)))
+	return some.Both(partial.All(each(l, c.All)...))
 }
 
-func eachCondition(l *read.Lowering, cs []*policy.Condition) []native.Truth {
-	out := make([]native.Truth, len(cs))
+// OrFalse are conditions that do not hold where they are an error.
+func OrFalse(l *read.Lowering, c *policy.Conditions) cel.Bool {
+	apart, ok := Conditions(l, c).Apart()
+	if !ok {
+		panic(l.Unsupported("a condition that may be an error, where an error counts as false,"))
+	}
+	return apart.Holds
+}
+
+// each is what conditions come to.
+func each(l *read.Lowering, cs []*policy.Condition) []partial.Bool {
+	out := make([]partial.Bool, len(cs))
 	for i := len(cs) - 1; i >= 0; i-- {
-		out[i] = condition(l, cs[i])
+		out[i] = l.Told(func() cel.Bool { return compared(l, cs[i]) })
 	}
 	return out
 }
 
-// condition is one comparison. Both sides are read before they are compared.
-func condition(l *read.Lowering, c *policy.Condition) native.Truth {
-	return l.Effect(func() cel.Bool { return compared(l, c) })
-}
-
+// compared is one comparison. Both sides are read before they are compared.
 func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
 	key, value := query.Node(l, c.Key), query.Node(l, c.Value)
 	l.SetPos(c.Pos)
@@ -138,29 +142,4 @@ func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering,
 			return cel.Not(positive(l, read.SequenceOf(s).Settled()))
 		},
 	})
-}
-
-// PreOfElement is an element's preconditions, false where evaluating them is an
-// error.
-func PreOfElement(l *read.Lowering, c *policy.Conditions) native.Truth {
-	return native.Sure(TotalConditions(l, c).OrFalse())
-}
-
-// TotalConditions is conditions, told apart from their error.
-func TotalConditions(l *read.Lowering, c *policy.Conditions) partial.Bool {
-	if c == nil {
-		return partial.Sure(cel.True())
-	}
-	each := func(cs []*policy.Condition) []partial.Bool {
-		out := make([]partial.Bool, len(cs))
-		for i := len(cs) - 1; i >= 0; i-- {
-			out[i] = l.Total(func() cel.Bool { return compared(l, cs[i]) })
-		}
-		return out
-	}
-	some := partial.Sure(cel.True())
-	if c.Any != nil {
-		some = partial.Any(each(c.Any)...)
-	}
-	return some.Both(partial.All(each(c.All)...))
 }

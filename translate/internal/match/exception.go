@@ -27,7 +27,7 @@ func Covered(l *read.Lowering, e *policy.Exception) cel.Bool {
 	l.Exception = true
 	hit := block(e.Match, func(f *policy.Filter) cel.Bool { return filter(l, f) })
 	if e.Conditions != nil {
-		hit = cel.And(hit, condition.PreOfElement(l, e.Conditions).Expr)
+		hit = cel.And(hit, condition.OrFalse(l, e.Conditions))
 	}
 	return hit
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/vap"
 )
@@ -38,7 +39,7 @@ func (c change) asked(d *mutating.Draft, alone bool) (guard cel.Bool) {
 }
 
 // guard is all that a change asks.
-func (c change) guard() cel.Bool { return native.Sure(c.match).AndThen(c.pre).Expr }
+func (c change) guard() cel.Bool { return partial.Sure(c.match).Then(c.pre).Expr }
 
 // mayBeIgnored tells that a change may be an error which a failure policy ignores.
 func (c change) mayBeIgnored(ignores bool) bool { return ignores && (c.errs || c.pre.Errs) }

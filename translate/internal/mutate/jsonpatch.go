@@ -10,7 +10,6 @@ import (
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -129,10 +128,10 @@ func (j jsonText) filled(n *policy.Node) *policy.Node {
 // jsonPatch lowers a patchesJson6902. What is worked out from the object as it was before
 // another operation is a mutation of its own.
 func jsonPatch(l *read.Lowering, t *policy.Text) patch {
-	out := patch{asked: native.Sure(cel.True())}
+	out := patch{asked: partial.Sure(cel.True())}
 	text := readJSONPatch(l, t)
 	if broken := text.unquoted(); !broken.IsFalse() {
-		out.asked = native.MayErr(cel.CondBool(broken, partial.Failing("quoted"), cel.True()))
+		out.asked = partial.MayErr(cel.CondBool(broken, partial.Failing("quoted"), cel.True()))
 	}
 	var ops []operation
 	var paths []string
@@ -151,7 +150,7 @@ func jsonPatch(l *read.Lowering, t *policy.Text) patch {
 			if len(out.mutations)+len(ops) > 0 {
 				panic(l.Unsupported("a replacement of what may be missing, behind another operation,"))
 			}
-			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(need, cel.True(), partial.Failing("value"))))
+			out.asked = out.asked.Then(partial.MayErr(cel.CondBool(need, cel.True(), partial.Failing("value"))))
 		}
 		path := n.Get("path").Str
 		if slices.ContainsFunc(paths, func(before string) bool { return related(before, path, w.added) }) {

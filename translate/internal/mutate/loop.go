@@ -29,13 +29,13 @@ import (
 
 // loopsOf lowers the entries of a foreach.
 func loopsOf(l *read.Lowering, entries []*policy.MutateForEach) patch {
-	out := patch{asked: native.Sure(cel.True())}
+	out := patch{asked: partial.Sure(cel.True())}
 	for i, f := range entries {
 		one := loopOf(l, f)
 		if i > 0 && native.Mentions(one.asked.Expr.Value, "object") {
 			panic(l.Unsupported("an entry of a foreach that may be an error, behind another one,"))
 		}
-		out.asked = out.asked.AndThen(one.asked)
+		out.asked = out.asked.Then(one.asked)
 		out.mutations, out.effects = append(out.mutations, one.mutations...), append(out.effects, one.effects...)
 	}
 	return out
@@ -152,12 +152,12 @@ func (w *mutateLoop) json() patch {
 	defer release()
 	elem := read.PlaceOf(x, w.elem)
 	when := w.enterElement(read.OperandAt(elem), i)
-	out := patch{asked: native.Sure(cel.True())}
+	out := patch{asked: partial.Sure(cel.True())}
 	w.ofElement(x, when, func() {
 		text := readJSONPatch(w.Lowering, w.of.JSON)
 		if broken := text.unquoted(); !broken.IsFalse() {
 			all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
-			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
+			out.asked = out.asked.Then(partial.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
 		}
 		ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
 		scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
@@ -175,7 +175,7 @@ func (w *mutateLoop) json() patch {
 		}
 		if need := cel.And(ops.needs...); !need.IsTrue() {
 			some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
-			out.asked = out.asked.AndThen(native.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
+			out.asked = out.asked.Then(partial.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
 		}
 		out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
 		out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
@@ -201,7 +201,7 @@ func (w *mutateLoop) merge() patch {
 		panic(w.Unsupported("a patchStrategicMerge for each element in ascending order, whose last element comes first,"))
 	}
 	when := w.enterElement(read.OperandAt(elem), cel.Value{})
-	out := patch{asked: native.Sure(cel.True())}
+	out := patch{asked: partial.Sure(cel.True())}
 	w.ofElement(x, when, func() {
 		m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
 		if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {

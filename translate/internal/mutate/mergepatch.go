@@ -10,7 +10,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/anchor"
-	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/pattern"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -32,7 +32,7 @@ import (
 
 // A patch is what a mutate rule does.
 type patch struct {
-	asked     native.Truth // before anything is changed
+	asked     partial.Bool // before anything is changed
 	mutations []mutating.Mutation
 	parts     []mutating.Mutation // the same in two steps, where that is shorter
 	effects   []effect            // of parts that see what the ones before made
@@ -106,7 +106,7 @@ func mergePatch(l *read.Lowering, n *policy.Node) (out patch) {
 	m := merging{Lowering: l, kind: l.Target.GVK, gates: &[]cel.Bool{}}
 	edits := m.mapping(n, l.Object.V, nil)
 	asked := cel.And(*m.gates...)
-	out.asked = native.Sure(asked)
+	out.asked = partial.Sure(asked)
 	if len(edits) > 0 && !asked.IsFalse() {
 		out.mutations, out.effects = m.mutations(edits, n), []effect{m.effectOf(edits, nil)}
 		out.parts = m.parts(edits, n, out.mutations)

@@ -14,6 +14,7 @@ import (
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/rule"
@@ -34,7 +35,7 @@ type change struct {
 	conditions []vap.Condition // of the policy
 	selector   vap.Selector
 	match      cel.Bool
-	pre        native.Truth // preconditions, and what the patch asks before it changes anything
+	pre        partial.Bool // preconditions, and what the patch asks before it changes anything
 	mutations  []mutating.Mutation
 	parts      []mutating.Mutation // the same in two steps, where that is shorter
 	edits      []edit              // the same, where it may come together with others
@@ -443,10 +444,12 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	}
 	left, read := unread(w, filled, patch)
 	c.errs = c.errs || read
-	c.pre = c.pre.AndThen(w.Effect(func() cel.Bool {
+	filledIn := w.Told(func() cel.Bool {
 		w.NeedAll(left)
 		return cel.True()
-	}).Knowing(cel.And(c.match, c.pre.Expr))).AndThen(patch.asked)
+	})
+	given := cel.Simplify(filledIn.Expr.Knowing(cel.And(c.match, c.pre.Expr))).AsBool() // without asking again
+	c.pre = c.pre.Then(filledIn.As(given)).Then(patch.asked)
 	c.variables, c.params = w.Variables, w.Params
 	return c, true
 }

@@ -5,5 +5,5 @@
 // In: policies and the types of a schema. Out: values. It lowers no rule, and knows
 // nothing of what shares a policy object.
 //
-// Start at target.go, and truth.go for what conditions are made of.
+// Start at target.go.
 package native

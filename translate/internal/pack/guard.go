@@ -6,6 +6,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -188,7 +189,7 @@ func (w watch) violation(u Unit) (b cel.Bool, ok bool) {
 }
 
 // checks is what the unit's validations ask behind its preconditions.
-func (u Unit) checks() native.Truth {
+func (u Unit) checks() partial.Bool {
 	if u.CEL == nil {
 		return u.Holds
 	}
@@ -196,12 +197,12 @@ func (u Unit) checks() native.Truth {
 	for i, c := range u.CEL.Checks {
 		all[i] = c.Expr
 	}
-	return native.MayErr(cel.And(all...))
+	return partial.MayErr(cel.And(all...))
 }
 
 // surely is an expression that is never an error, and true only where t is; false
 // where there is none for a match condition.
-func (w watch) surely(t native.Truth) (cel.Bool, bool) {
+func (w watch) surely(t partial.Bool) (cel.Bool, bool) {
 	b := t.Expr
 	switch {
 	case !w.sayable(b.Value):

@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -305,7 +306,7 @@ func (g *group) conditions(d *vap.Draft) {
 		}
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: u.Rule.Preconditions.Pos, Name: "preconditions", Expr: asked.Rooted(), Sound: !u.Pre.Errs})
 		for i := range g.units {
-			g.units[i].Pre = native.Sure(cel.True())
+			g.units[i].Pre = partial.Sure(cel.True())
 		}
 	}
 }
@@ -322,13 +323,13 @@ func (g group) validations(i int, u Unit) []vap.Validation {
 	if u.CEL != nil {
 		out := make([]vap.Validation, len(u.CEL.Checks))
 		for j, c := range u.CEL.Checks {
-			out[j] = g.validation(i, u, native.MayErr(c.Expr), c)
+			out[j] = g.validation(i, u, partial.MayErr(c.Expr), c)
 		}
 		return out
 	}
 	holds := u.Holds
 	if !u.Exempt.IsFalse() {
-		holds = holds.OrElse(native.MayErr(u.Exempt))
+		holds = holds.Else(partial.MayErr(u.Exempt))
 	}
 	v := vap.Validation{Pos: u.Rule.Validate.Pos, Message: u.Message.Text, MessageExpression: u.Message.Expr}
 	v = g.validation(i, u, holds, v)
@@ -337,8 +338,8 @@ func (g group) validations(i int, u Unit) []vap.Validation {
 }
 
 // validation is a check of a member, behind what tells whether it counts.
-func (g group) validation(i int, u Unit, holds native.Truth, v vap.Validation) vap.Validation {
-	v.Member, v.Expr = i, native.Sure(u.Match).Implies(u.Pre.Implies(holds)).Expr
+func (g group) validation(i int, u Unit, holds partial.Bool, v vap.Validation) vap.Validation {
+	v.Member, v.Expr = i, partial.Sure(u.Match).Implies(u.Pre.Implies(holds)).Expr
 	if len(g.units) == 1 && !g.byKind {
 		return v
 	}

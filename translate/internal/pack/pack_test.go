@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -39,7 +40,7 @@ func (s *source) with(name, resource string, holds cel.Bool, ops ...native.Opera
 	s.units = append(s.units, pack.Unit{
 		Policy: s.Policy, Rule: rule, Operations: ops,
 		Target: native.Target{Version: "v1", Resource: resource, Scope: native.Namespaced},
-		Match:  cel.True(), Pre: native.Sure(cel.True()), Holds: native.Sure(holds), Exempt: cel.False(), Message: native.Message{Text: name},
+		Match:  cel.True(), Pre: partial.Sure(cel.True()), Holds: partial.Sure(holds), Exempt: cel.False(), Message: native.Message{Text: name},
 	})
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -24,8 +25,8 @@ type Unit struct {
 	NamespaceSelector vap.Selector
 
 	Match          cel.Bool     // what the resource rules do not say
-	Pre            native.Truth // preconditions
-	Holds          native.Truth // the rule does not fail
+	Pre            partial.Bool // preconditions
+	Holds          partial.Bool // the rule does not fail
 	Exempt         cel.Bool     // an old violation excuses this one; false where there is no such excuse
 	Before         cel.Bool     // what Exempt asks of the old object; zero where there is no such excuse
 	Excused        bool         // Exempt excuses every update that violates the rule

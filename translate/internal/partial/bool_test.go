@@ -18,8 +18,8 @@ const (
 	fault
 )
 
-// TestCombinators tries each combinator on all cases of its operands, where one that errs
-// has a Holds that is an error of CEL: whoever reads it is found out.
+// TestCombinators tries each combinator on all cases of its operands, of which any may be one
+// that never errs, against Kyverno's order of evaluation: as one expression, and told apart.
 func TestCombinators(t *testing.T) {
 	then := func(a truth, b truth) truth {
 		if a == yes {
@@ -29,6 +29,13 @@ func TestCombinators(t *testing.T) {
 	}
 	not := func(a truth) truth { return [...]truth{yes, no, fault}[a] }
 	or := func(a, b truth) truth { return not(then(not(a), not(b))) }
+	both := func(a, b truth) truth {
+		if a == fault || b == fault {
+			return fault
+		}
+		return min(a, b)
+	}
+	condition := cel.Ident("o").Field("c").Eq(cel.String("yes"))
 	for _, tt := range []struct {
 		name string
 		made func(a, b, c Bool) Bool
@@ -37,69 +44,86 @@ func TestCombinators(t *testing.T) {
 		{"Not", func(a, _, _ Bool) Bool { return a.Not() }, func(a, _, _ truth) truth { return not(a) }},
 		{"Then", func(a, b, _ Bool) Bool { return a.Then(b) }, func(a, b, _ truth) truth { return then(a, b) }},
 		{"Else", func(a, b, _ Bool) Bool { return a.Else(b) }, func(a, b, _ truth) truth { return or(a, b) }},
-		{"Both", func(a, b, _ Bool) Bool { return a.Both(b) }, func(a, b, _ truth) truth {
-			if a == fault || b == fault {
-				return fault
-			}
-			return min(a, b)
-		}},
+		{"Implies", func(a, b, _ Bool) Bool { return a.Implies(b) }, func(a, b, _ truth) truth { return or(not(a), b) }},
+		{"Both", func(a, b, _ Bool) Bool { return a.Both(b) }, func(a, b, _ truth) truth { return both(a, b) }},
 		{"All", func(a, b, c Bool) Bool { return All(a, b, c) }, func(a, b, c truth) truth { return then(a, then(b, c)) }},
 		{"Any", func(a, b, c Bool) Bool { return Any(a, b, c) }, func(a, b, c truth) truth { return or(a, or(b, c)) }},
-		{"OrFalse", func(a, _, _ Bool) Bool { return Sure(a.OrFalse()) }, func(a, _, _ truth) truth { return orFalse(a) }},
-		{"nested", func(a, b, c Bool) Bool { return Any(All(a, b).Not(), c.Both(a)) }, func(a, b, c truth) truth {
-			both := min(a, c)
-			if a == fault || c == fault {
-				both = fault
-			}
-			return or(not(then(a, b)), both)
-		}},
+		{"Cond", func(a, b, c Bool) Bool { return c.Then(Cond(condition, a, b)) }, func(a, _, c truth) truth { return then(c, a) }},
+		{"Cond, else", func(a, b, c Bool) Bool { return c.Else(Cond(condition, a, b)) }, func(_, b, c truth) truth { return or(c, b) }},
+		{"Fails", func(a, _, _ Bool) Bool { return a.Then(Fails("key")) }, func(a, _, _ truth) truth { return then(a, fault) }},
+		{"nested", func(a, b, c Bool) Bool { return Any(All(a, b).Not(), c.Both(a)) }, func(a, b, c truth) truth { return or(not(then(a, b)), both(c, a)) }},
 	} {
-		for n := range 27 {
-			in := []truth{truth(n / 9), truth(n / 3 % 3), truth(n % 3)}
-			made := tt.made(literal(in[0]), literal(in[1]), literal(in[2]))
-			want := tt.want(in[0], in[1], in[2])
-			if got := outcome(t, made); got != want {
-				t.Errorf("%s of %v is %v, want %v", tt.name, in, got, want)
+		for mayErr := range 8 {
+			terms := [3]Bool{}
+			for i, name := range []string{"a", "b", "c"} {
+				terms[i] = read(name, mayErr>>i&1 > 0)
 			}
-			expr, errs := tt.made(read("a"), read("b"), read("c")).Native("key", nil)
-			if got := evaluated(t, expr.Value, in); got != want || got == fault && !errs {
-				t.Errorf("%s of %v is %v natively, want %v: %s", tt.name, in, got, want, expr)
+			made := tt.made(terms[0], terms[1], terms[2])
+			apart, ok := made.Apart()
+			if !ok {
+				t.Fatalf("%s cannot be told apart", tt.name)
+			}
+			for n := range 27 {
+				in := []truth{truth(n / 9), truth(n / 3 % 3), truth(n % 3)}
+				if possible(in, mayErr) {
+					check(t, tt.name, made, apart, in, tt.want(in[0], in[1], in[2]))
+				}
 			}
 		}
 	}
 }
 
-func orFalse(a truth) truth {
-	if a == fault {
-		return no
+// possible tells that no term errs which never does.
+func possible(in []truth, mayErr int) bool {
+	for i, a := range in {
+		if a == fault && mayErr>>i&1 == 0 {
+			return false
+		}
 	}
-	return a
+	return true
 }
 
-// literal is a condition that comes out so; reading it where it errs is an error.
-func literal(a truth) Bool {
-	if a == fault {
-		return Bool{cel.True(), Failing("hidden")}
-	}
-	return Sure(cel.Lit(a == yes))
-}
-
-// read is a condition on a key of o, and an error where that is missing.
-func read(name string) Bool {
-	o := cel.Ident("o")
-	return Where(o.Has(name), o.Field(name).Eq(cel.String("yes")))
-}
-
-// outcome is what a condition on nothing comes out as.
-func outcome(t *testing.T, b Bool) truth {
+func check(t *testing.T, name string, made Bool, apart Apart, in []truth, want truth) {
 	t.Helper()
-	switch evaluated(t, b.Errs.Value, nil) {
-	case yes:
-		return fault
-	case fault:
-		t.Fatalf("asking whether it errs is an error: %s", b.Errs)
+	if got := evaluated(t, made.Expr.Value, in); got != want || got == fault && !made.Errs {
+		t.Errorf("%s of %v is %v, want %v: %s", name, in, got, want, made.Expr)
 	}
-	return evaluated(t, b.Holds.Value, nil)
+	for question, says := range map[string]struct {
+		of   cel.Bool
+		want bool
+	}{
+		"holds": {apart.Holds, want == yes}, "fails": {apart.Fails, want == no}, "reads": {apart.Reads, want != fault},
+	} {
+		if got := evaluated(t, says.of.Value, in); got != map[bool]truth{true: yes, false: no}[says.want] {
+			t.Errorf("whether %s of %v %s is %v: %s", name, in, question, got, says.of)
+		}
+	}
+}
+
+// TestApart tells what can be told apart: not what holds an error that nothing tells beforehand,
+// and what CEL itself may err of as if it did not.
+func TestApart(t *testing.T) {
+	raw := MayErr(cel.Ident("o").Field("a").AsBool())
+	for name, b := range map[string]Bool{"an expression": raw, "its negation": raw.Not(), "behind another": read("b", true).Then(raw), "before another": raw.Else(Sure(cel.False()))} {
+		if _, ok := b.Apart(); ok || !b.Errs {
+			t.Errorf("%s is told apart", name)
+		}
+	}
+	own := Sure(cel.Ident("o").Field("a").AsBool()).Natively()
+	if apart, ok := own.Apart(); !ok || !own.Errs || !apart.Reads.IsTrue() {
+		t.Errorf("an error of CEL's own counts: %v", apart)
+	}
+}
+
+// read is a condition on a key of o, which is an error where that is missing if it may err, and
+// false then if not.
+func read(name string, mayErr bool) Bool {
+	o := cel.Ident("o")
+	is := o.Field(name).Eq(cel.String("yes"))
+	if mayErr {
+		return Where(o.Has(name), is, "key", nil)
+	}
+	return Sure(cel.And(o.Has(name), is))
 }
 
 // evaluated is what CEL says of an expression about o, whose keys a, b, and c are missing
@@ -138,8 +162,8 @@ func evaluated(t *testing.T, v cel.Value, in []truth) truth {
 	return fault
 }
 
-// TestNative tells what of the needs is left where an expression asks by itself.
-func TestNative(t *testing.T) {
+// TestWhere tells what of the needs is left where an expression asks by itself.
+func TestWhere(t *testing.T) {
 	for _, tt := range []struct{ needs, holds, want string }{
 		{`true`, `o.a == 1`, `o.a == 1`},
 		{`false`, `o.a == 1`, `dyn({}).key == true`},
@@ -170,7 +194,7 @@ func TestNative(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := Where(needs.AsBool(), holds.AsBool()).Native("key", nil)
+		got := Where(needs.AsBool(), holds.AsBool(), "key", nil).Expr
 		if got.String() != want.String() {
 			t.Errorf("%s where %s: %s\nwant %s", tt.holds, tt.needs, got, want)
 		}

@@ -1,24 +1,27 @@
 // Package partial is the value domain between Kyverno and CEL. A condition of Kyverno's
 // errs, or holds, or does not; of CEL's && and || an error is hidden by what another term
-// says. So both questions are kept apart until the last step:
+// says. So a condition is two things: one expression, which is an error where Kyverno errs,
 //
-//	key: "{{ request.object.spec.a }}"     Errs:  !has(object.spec.a)
-//	operator: Equals                       Holds: object.spec.a == 'x'
+//	key: "{{ request.object.spec.a }}"     object.spec.a == 'x'
+//	operator: Equals
 //	value: x
 //
-// In: conditions of CEL that have a value wherever Errs is false. Out: what Kyverno makes of
-// several of them, and with Native one expression of CEL. What reads a value that may be
-// missing errs by itself, so that the above is
+// and, for whoever counts an error as something else, how it comes out, asked apart:
 //
-//	object.spec.a == 'x'
+//	Holds: has(object.spec.a) && object.spec.a == 'x'
+//	Fails: has(object.spec.a) && object.spec.a != 'x'
+//	Reads: has(object.spec.a)
 //
-// and for a condition that may hold without reading it
+// In: conditions of CEL, and what must hold for them to have a value. Out: what Kyverno makes
+// of several of them. What reads a value that may be missing errs by itself; for a condition
+// that may hold without reading it, the expression is
 //
 //	has(object.spec.a) ? object.kind == 'Pod' || object.spec.a == 'x' : dyn({}).a == true
 //
-// Failing is the only function that makes an expression which is an error. What must hold: a
-// combinator never reads Holds where Errs is true; the tests try all cases of each against
-// Kyverno's order of evaluation. It knows nothing of the request, nor of policies.
+// Fault is the only function that makes an expression which is an error. What must hold: the
+// three questions are never an error, and Reads is where one of the others is true. The
+// tests try all cases of each combinator against Kyverno's order of evaluation. It knows
+// nothing of the request, nor of policies.
 //
 // Start at Bool.
 package partial

@@ -9,7 +9,7 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/anchor"
-	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -24,8 +24,8 @@ func dereferenced(l *read.Lowering, root *policy.Node) (*policy.Node, bool) {
 }
 
 // badReference is what a pattern is that is not dereferenced: Kyverno errs on every object.
-func badReference(l *read.Lowering) native.Truth {
-	return l.Effect(func() cel.Bool { return l.Failing(read.TypeError("reference")) })
+func badReference(l *read.Lowering) partial.Bool {
+	return l.Told(func() cel.Bool { return l.Failing(read.TypeError("reference")) })
 }
 
 type dereferencer struct {

@@ -8,14 +8,14 @@ import (
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/anchor"
-	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
 // Holds is: the object does not fail the pattern. A pattern says nothing about
 // a deletion.
-func Holds(l *read.Lowering, p *policy.Node) native.Truth {
+func Holds(l *read.Lowering, p *policy.Node) partial.Bool {
 	v, ok := l.PatternSubject()
 	if !ok {
 		return filledIn(l, p)
@@ -25,17 +25,17 @@ func Holds(l *read.Lowering, p *policy.Node) native.Truth {
 	if p, ok = dereferenced(l, p); !ok {
 		return badReference(l)
 	}
-	return l.Effect(func() cel.Bool { return match(l, v, substituted(l, p), "").admitted() })
+	return l.Told(func() cel.Bool { return match(l, v, substituted(l, p), "").admitted() })
 }
 
 // filledIn is true, and an error where the pattern's variables are one: a pattern
 // says nothing of a deletion, but Kyverno fills it in before it sees that.
-func filledIn(l *read.Lowering, p *policy.Node) native.Truth {
+func filledIn(l *read.Lowering, p *policy.Node) partial.Bool {
 	p, ok := dereferenced(l, p)
 	if !ok {
 		return badReference(l)
 	}
-	return l.Effect(func() cel.Bool { substituted(l, p); return cel.True() })
+	return l.Told(func() cel.Bool { substituted(l, p); return cel.True() })
 }
 
 // noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
@@ -53,13 +53,13 @@ func tracksAnchors(p *policy.Node) bool {
 }
 
 // AnyPattern is: some pattern is satisfied, or none fails.
-func AnyPattern(l *read.Lowering, p *policy.Node) native.Truth {
+func AnyPattern(l *read.Lowering, p *policy.Node) partial.Bool {
 	v, ok := l.PatternSubject()
 	if !ok {
 		return filledIn(l, p)
 	}
 	if p.Kind == policy.List && len(p.Items) == 0 {
-		return native.Sure(cel.True())
+		return partial.Sure(cel.True())
 	}
 	if p.Kind != policy.List {
 		panic(l.Unsupported("an anyPattern that is no list"))
@@ -70,7 +70,7 @@ func AnyPattern(l *read.Lowering, p *policy.Node) native.Truth {
 	if p, ok = dereferenced(l, p); !ok {
 		return badReference(l)
 	}
-	return l.Effect(func() cel.Bool { return someSatisfied(l, v, p.Items) })
+	return l.Told(func() cel.Bool { return someSatisfied(l, v, p.Items) })
 }
 
 // someSatisfied is: some pattern is satisfied, or none fails.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 )
 
@@ -91,25 +90,21 @@ func (l *Lowering) perLoop(x cel.Value, build func() cel.Bool) cel.Bool {
 	return b
 }
 
-// Effect is what build says as one expression, which is an error where it is one.
-func (l *Lowering) Effect(build func() cel.Bool) native.Truth {
+// Told is what build says, and when that is an error.
+func (l *Lowering) Told(build func() cel.Bool) partial.Bool {
 	var b cel.Bool
 	n := l.Collected(func() { b = build() })
 	if n.Hint == "" {
 		n.Hint = "missing"
 	}
-	expr, errs := partial.Where(n.All(), b).Native(n.Hint, func(name string) (cel.Value, bool) { return Defined(l, name) })
-	return native.Truth{Expr: expr, Errs: errs || n.Unsure || n.Native}
-}
-
-// Total is what build says, an error apart.
-func (l *Lowering) Total(build func() cel.Bool) partial.Bool {
-	var b cel.Bool
-	n := l.Collected(func() { b = build() })
-	if n.Unsure {
-		panic(l.Unsupported("a condition that may be an error, where an error counts as false,"))
+	out := partial.Where(n.All(), b, n.Hint, func(name string) (cel.Value, bool) { return Defined(l, name) })
+	switch {
+	case n.Unsure:
+		return partial.MayErr(out.Expr)
+	case n.Native:
+		return out.Natively()
 	}
-	return partial.Where(n.All(), b)
+	return out
 }
 
 // Failing is the error j.
@@ -117,9 +112,6 @@ func (l *Lowering) Failing(j Operand) cel.Bool {
 	l.NeedFor(j.Hint, cel.False())
 	return cel.False()
 }
-
-// Fails is an error of the whole rule.
-func Fails(hint string) native.Truth { return native.MayErr(partial.Failing(hint)) }
 
 // EitherWay builds what counts where c holds and what counts where it does not. What
 // each needs, it needs only then.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -40,13 +40,13 @@ func AsValidation(r *policy.Rule) *policy.Rule {
 
 // imagesHaveDigests is: each image of the object has a digest. No such rule excuses an update of
 // what violated it before, but one of an object that is being deleted.
-func imagesHaveDigests(l *read.Lowering, u *pack.Unit) native.Truth {
+func imagesHaveDigests(l *read.Lowering, u *pack.Unit) partial.Bool {
 	bad, ok := query.WithoutDigest(l)
 	if !ok {
-		return native.Sure(cel.True())
+		return partial.Sure(cel.True())
 	}
 	u.Message.Text = l.Rule.Validate.Message.Value
 	named := cel.String("no reference with a digest: ").Plus(bad.Call(cel.FuncJoin, cel.String(", ")))
 	u.Message.Expr = &named
-	return native.Sure(cel.Or(query.GoesWithImages(l), bad.Size().Eq(cel.Int(0))))
+	return partial.Sure(cel.Or(query.GoesWithImages(l), bad.Size().Eq(cel.Int(0))))
 }

@@ -4,8 +4,6 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
-	"github.com/kvap/kvap/translate/internal/condition"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -16,47 +14,72 @@ import (
 // both are denied, but where failurePolicy Ignore admits what errs, and where a
 // failure is excused: entryorder.go.
 
-// ordered is out, what all() says of the elements of a foreach, or what the first
-// element that does not pass says where that is another thing.
-func ordered(l *read.Lowering, f *policy.ForEach, list read.Operand, out native.Truth, depth int) native.Truth {
-	if list.Form == read.ErrorForm || l.Prior || !out.Errs || l.Policy.FailurePolicy != policy.Ignore {
+// inOrder is every, what all() says of the elements of a foreach, which can be told apart as
+// the first element that does not pass says. Where that is another thing it is said so.
+func inOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, every partial.Bool, depth int) partial.Bool {
+	if !every.Errs {
+		return every
+	}
+	out := partial.ToldBy(every.Expr, func() partial.Apart {
+		s := wholeList(l, list)
+		if s == nil || !knownParts(l, f) {
+			panic(elementErrors(l))
+		}
+		if neverErrs(l, f, s, depth) { // its preconditions ask for what it reads
+			return partial.ApartSure(every.Expr)
+		}
+		return firstDecides(l, f, s, depth)
+	})
+	if l.Prior || l.Policy.FailurePolicy != policy.Ignore {
 		return out
 	}
-	s := wholeList(l, list)
-	if s == nil || !knownParts(l, f) {
-		panic(elementErrors(l))
+	apart, _ := out.Apart()
+	if apart.Reads.IsTrue() {
+		return partial.Sure(every.Expr)
 	}
-	bad, readable, ok := firstBad(l, f, s, "", depth)
+	fails := apart.Reads.Given(cel.Not(apart.Holds))
+	return out.As(cel.CondBool(apart.Holds, cel.True(), cel.CondBool(fails, cel.False(), partial.Failing("element"))))
+}
+
+// firstDecides is what the first element that does not pass says. Where a list is no one list
+// to CEL, its parts are gone through one after the other.
+func firstDecides(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) partial.Apart {
+	if bad, first, ok := firstBad(l, f, s, depth); ok {
+		none := bad.Size().Eq(cel.Int(0))
+		return partial.Apart{Holds: none, Fails: cel.And(cel.Not(none), first.Reads), Reads: cel.Or(none, first.Reads)}
+	}
+	parts, ok := s.(read.Concat)
 	if !ok {
 		panic(elementErrors(l))
 	}
-	return native.MayErr(cel.CondBool(bad.Size().Eq(cel.Int(0)), cel.True(),
-		cel.CondBool(readable, cel.False(), partial.Failing("element"))))
+	out := firstDecides(l, f, parts[len(parts)-1], depth)
+	for i := len(parts) - 2; i >= 0; i-- {
+		out = firstDecides(l, f, parts[i], depth).Then(out)
+	}
+	return out
 }
 
-// knownParts tells whether elementParts can say what an element of the foreach says.
+// knownParts tells whether an element of the foreach can be told apart.
 func knownParts(l *read.Lowering, f *policy.ForEach) bool {
 	return f.ForEach == nil && l.Binders.Empty()
 }
 
 // neverErrs tells that no element is an error.
 func neverErrs(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) bool {
-	readable, _ := elementParts(l, f, read.ValueOf(cel.Ident("element"), s.Elem()), depth)
-	return readable.IsTrue()
+	return elementApart(l, f, read.ValueOf(cel.Ident("element"), s.Elem()), depth).Reads.IsTrue()
 }
 
-// firstBad is the elements that do not pass, as a variable, and whether the first of
-// them is no error.
-func firstBad(l *read.Lowering, f *policy.ForEach, s read.Sequence, suffix string, depth int) (bad cel.Value, readable cel.Bool, ok bool) {
-	isBad := func(x read.Operand) cel.Bool {
-		readable, holds := elementParts(l, f, x, depth)
-		return cel.Not(cel.And(readable, holds))
+// firstBad is the elements that do not pass, as a variable, and what the first of them says.
+func firstBad(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) (bad cel.Value, first partial.Apart, ok bool) {
+	isBad := func(x read.Operand) cel.Bool { return cel.Not(elementApart(l, f, x, depth).Holds) }
+	suffix := ""
+	if l.Prior {
+		suffix = "Before"
 	}
-	bad, ok = kept(l, s, isBad, suffix)
-	if ok {
-		readable, _ = elementParts(l, f, read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), depth)
+	if bad, ok = kept(l, s, isBad, suffix); ok {
+		first = elementApart(l, f, read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), depth)
 	}
-	return bad, readable, ok
+	return bad, first, ok
 }
 
 // kept is a variable with the elements of a list that satisfy keep; of a list of
@@ -100,33 +123,11 @@ func wholeList(l *read.Lowering, list read.Operand) read.Sequence {
 	return nil
 }
 
-// elementParts is what an element says in two parts that are no errors: whether it
-// is none, and whether it passes then.
-func elementParts(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) (readable, holds cel.Bool) {
-	l = l.Inside()
-	Enter(l, f, elem, depth)
-	pre := condition.PreOfElement(l, f.Preconditions)
-	readable, holds = bodyParts(l, f, elem, depth)
-	if implied := cel.And(pre.Expr, readable).Simplify(); cel.Equal(implied.Value, pre.Expr.Simplify().Value) {
-		readable = cel.True()
-	}
-	readable, holds = cel.Implies(pre.Expr, readable), cel.Implies(pre.Expr, holds)
-	if f.ElementScope != nil && *f.ElementScope {
-		readable = cel.And(isMapped(elem), readable)
-	}
-	return readable, holds
-}
-
-// bodyParts is elementParts of what an entry checks.
-func bodyParts(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) (readable, holds cel.Bool) {
-	if f.Deny != nil {
-		l.SetPos(f.Deny.Pos)
-		denied := condition.TotalConditions(l, f.Deny.Conditions)
-		return denied.Read(), cel.Not(denied.Holds)
-	}
-	t := elementBody(l, f, elem, depth)
-	if t.Errs {
+// elementApart is what an element says, told apart.
+func elementApart(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) partial.Apart {
+	apart, ok := oneElement(l, f, elem, depth).Apart()
+	if !ok {
 		panic(elementErrors(l))
 	}
-	return cel.True(), t.Expr
+	return apart
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/pattern"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -32,9 +33,9 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	if applies.IsFalse() {
 		return
 	}
-	violated := celrule.Simplified(w, body(w, &pack.Unit{}).Not(), now)
+	violated := celrule.Simplified(w, partial.Sure(refuted(body(w, &pack.Unit{}))), now)
 	violated.Expr = fuse(w, violated.Expr)
-	if violated.Expr.IsFalse() || violated.Expr.IsFault() { // an error of the old object is no violation
+	if violated.Expr.IsFalse() {
 		return
 	}
 	alone := violated.Expr
@@ -49,7 +50,9 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		}
 		ofNew := w.Inside()
 		ofNew.Environment = w.OfNewObject()
-		violated.Expr = cel.And(failsFirst(ofNew, w.Rule.Validate.ForEach), violated.Expr)
+		if apart, ok := body(ofNew, &pack.Unit{}).Apart(); ok { // asked where the rule fails
+			violated.Expr = cel.And(apart.Reads.Given(cel.Not(apart.Holds)), violated.Expr)
+		}
 	}
 	if !cel.Equal(violated.Expr.Value, alone.Value) {
 		violated = celrule.Simplified(w, violated, now)
@@ -61,6 +64,14 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		update := cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update)))
 		u.Exempt = cel.And(update, u.Exempt)
 	}
+}
+
+// refuted is: the old object violates the rule. An error is no violation.
+func refuted(holds partial.Bool) cel.Bool {
+	if apart, ok := holds.Apart(); ok {
+		return apart.Fails
+	}
+	return cel.Not(holds.Expr)
 }
 
 func hasExistence(e *policy.ForEach) bool {

@@ -2,13 +2,13 @@ package rule
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/condition"
-	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/pattern"
 	"github.com/kvap/kvap/translate/internal/query"
@@ -17,35 +17,30 @@ import (
 
 // forEachAll is: no entry fails. The order of entries only decides which message
 // is reported.
-func forEachAll(l *read.Lowering, entries []*policy.ForEach, depth int) native.Truth {
-	if l.Prior && depth == 0 {
-		return entriesBefore(l, entries)
-	}
+func forEachAll(l *read.Lowering, entries []*policy.ForEach, depth int) partial.Bool {
 	onlyEntryErrs(l, entries)
-	out := native.Sure(cel.True())
-	for i := len(entries) - 1; i >= 0; i-- {
-		out = forEach(l, entries[i], depth).AndThen(out)
+	out := make([]partial.Bool, len(entries))
+	for i, f := range slices.Backward(entries) {
+		out[i] = forEach(l, f, entryList(l, f), depth)
 	}
-	return out
+	return partial.All(out...)
 }
 
-// forEach is: no element fails the entry.
-func forEach(l *read.Lowering, f *policy.ForEach, depth int) native.Truth {
-	return forEachOf(l, f, entryList(l, f), depth)
-}
-
-func forEachOf(l *read.Lowering, f *policy.ForEach, list read.Operand, depth int) native.Truth {
+// forEach is: no element of the list fails the entry.
+func forEach(l *read.Lowering, f *policy.ForEach, list read.Operand, depth int) partial.Bool {
 	if list.MayBeError() {
-		then, els := forEachOf(l, f, *list.Then, depth), forEachOf(l, f, *list.Els, depth)
-		return native.Truth{Expr: cel.CondBool(list.C, then.Expr, els.Expr), Errs: then.Errs || els.Errs}
+		return partial.Cond(list.C, forEach(l, f, *list.Then, depth), forEach(l, f, *list.Els, depth))
 	}
-	out := effectOver(l, list, func(elem read.Operand) native.Truth { return oneElement(l, f, elem, depth) })
-	return ordered(l, f, list, out, depth)
+	every := effectOver(l, list, func(elem read.Operand) partial.Bool { return oneElement(l, f, elem, depth) })
+	if list.Form == read.ErrorForm {
+		return every
+	}
+	return inOrder(l, f, list, every, depth)
 }
 
 // effectOver is: body holds for every element of a list, for the value itself
 // where it is no list, and for nothing where it is null.
-func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) native.Truth) native.Truth {
+func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) partial.Bool) partial.Bool {
 	errs := false
 	run := func(x read.Operand) cel.Bool {
 		if x.Form == read.LitForm && x.Lit == nil { // null is skipped
@@ -59,7 +54,7 @@ func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) nat
 	switch list.Form {
 	case read.ChoiceForm:
 		a, b := effectOver(l, *list.Then, body), effectOver(l, *list.Els, body)
-		return native.Truth{Expr: cel.CondBool(list.C, a.Expr, b.Expr), Errs: a.Errs || b.Errs}
+		return partial.Cond(list.C, a, b)
 	case read.LitForm:
 		items, ok := list.Lit.([]any)
 		if !ok && list.Lit != nil {
@@ -74,11 +69,14 @@ func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) nat
 	case read.PlaceForm:
 		out = overValue(l, list.V, run)
 	case read.ErrorForm:
-		return read.Fails(list.Hint)
+		return partial.Fails(list.Hint)
 	default:
 		out = run(list)
 	}
-	return native.Truth{Expr: out, Errs: errs && !out.IsTrue()}
+	if errs && !out.IsTrue() {
+		return partial.MayErr(out)
+	}
+	return partial.Sure(out)
 }
 
 func overValue(l *read.Lowering, v read.Place, run func(read.Operand) cel.Bool) cel.Bool {
@@ -99,13 +97,12 @@ func overValue(l *read.Lowering, v read.Place, run func(read.Operand) cel.Bool) 
 
 // oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
-func oneElement(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) native.Truth {
+func oneElement(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) partial.Bool {
 	l = l.Inside()
 	Enter(l, f, elem, depth)
-	pre := condition.PreOfElement(l, f.Preconditions)
-	holds := pre.Implies(elementBody(l, f, elem, depth))
-	if f.ElementScope != nil && *f.ElementScope {
-		holds = onlyMaps(l, elem, holds)
+	holds := partial.Sure(condition.OrFalse(l, f.Preconditions)).Implies(elementBody(l, f, elem, depth))
+	if f.ElementScope != nil && *f.ElementScope { // what is no map cannot be in scope
+		holds = partial.Cond(isMapped(elem), holds, partial.Fails("elementScope"))
 	}
 	return holds
 }
@@ -122,18 +119,6 @@ func Enter(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) {
 	l.Scope["elementIndex"] = index
 	l.Scope["elementIndex"+strconv.Itoa(depth)] = index
 	l.Context = query.ContextOf(f.Context, l.Context)
-}
-
-// onlyMaps is an error for an element that is no map: it cannot be in scope.
-func onlyMaps(l *read.Lowering, elem read.Operand, holds native.Truth) native.Truth {
-	is := isMapped(elem)
-	switch {
-	case is.IsTrue():
-		return holds
-	case l.Prior: // an error is no violation
-		return native.Truth{Expr: cel.Implies(is, holds.Expr), Errs: holds.Errs}
-	}
-	return native.MayErr(cel.CondBool(is, holds.Expr, partial.Failing("elementScope")))
 }
 
 // isMapped is: an element is a map.
@@ -157,25 +142,25 @@ func isMapped(elem read.Operand) cel.Bool {
 	return cel.False()
 }
 
-func elementBody(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) native.Truth {
+func elementBody(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) partial.Bool {
 	l.SetPos(f.Pos)
 	switch {
 	case f.Deny != nil:
-		return conditionsOf(l, f.Deny).Not()
+		return denied(l, f.Deny).Not()
 	case f.ForEach != nil:
-		return inScope(l, f, elem, func(l *read.Lowering) native.Truth { return forEachAll(l, f.ForEach, depth+1) })
+		return inScope(l, f, elem, func(l *read.Lowering) partial.Bool { return forEachAll(l, f.ForEach, depth+1) })
 	case f.Pattern != nil:
-		return inScope(l, f, elem, func(l *read.Lowering) native.Truth { return pattern.Holds(l, f.Pattern) })
+		return inScope(l, f, elem, func(l *read.Lowering) partial.Bool { return pattern.Holds(l, f.Pattern) })
 	case f.AnyPattern != nil:
-		return inScope(l, f, elem, func(l *read.Lowering) native.Truth { return pattern.AnyPattern(l, f.AnyPattern) })
+		return inScope(l, f, elem, func(l *read.Lowering) partial.Bool { return pattern.AnyPattern(l, f.AnyPattern) })
 	}
-	return native.Sure(cel.True())
+	return partial.Sure(cel.True())
 }
 
 // inScope runs build with the element as what patterns look at. By default only
 // maps are; a pattern beside another element looks at the object.
-func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func(l *read.Lowering) native.Truth) native.Truth {
-	as := func(e *read.Operand) native.Truth {
+func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func(l *read.Lowering) partial.Bool) partial.Bool {
+	as := func(e *read.Operand) partial.Bool {
 		l := l.Inside()
 		if e != nil {
 			l.Element = e
@@ -194,5 +179,5 @@ func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func(
 	}
 	asMap := read.OperandAt(elem.V.Settled().AsMap())
 	in, out := as(&asMap), as(nil)
-	return native.Truth{Expr: cel.CondBool(is, in.Expr, out.Expr), Errs: in.Errs || out.Errs}
+	return partial.Cond(is, in, out)
 }

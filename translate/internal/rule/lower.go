@@ -12,6 +12,7 @@ import (
 	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/pattern"
 	"github.com/kvap/kvap/translate/internal/podsec"
 	"github.com/kvap/kvap/translate/internal/query"
@@ -177,13 +178,13 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 
 // Asked is what a rule asks before its body, its match and its preconditions; false where
 // nothing meets both.
-func Asked(w *read.Lowering) (applies cel.Bool, pre native.Truth, ok bool) {
+func Asked(w *read.Lowering) (applies cel.Bool, pre partial.Bool, ok bool) {
 	if applies = match.Applies(w); applies.IsFalse() {
 		return applies, pre, false
 	}
 	pre = celrule.Simplified(w, condition.Conditions(w, w.Rule.Preconditions), w.Environment)
 	if excepted := match.UnlessExcepted(w); pre.Errs { // which no exception is from
-		pre = pre.AndThen(native.Sure(excepted))
+		pre = pre.Then(partial.Sure(excepted))
 	} else {
 		applies = cel.And(applies, excepted)
 	}
@@ -216,7 +217,7 @@ func environmentOf(l *read.Lowering, t native.Target, ops []native.Operation) re
 }
 
 // body is: the rule's validate block does not fail.
-func body(l *read.Lowering, u *pack.Unit) native.Truth {
+func body(l *read.Lowering, u *pack.Unit) partial.Bool {
 	v := l.Rule.Validate
 	l.SetPos(v.Pos)
 	switch {
@@ -225,11 +226,11 @@ func body(l *read.Lowering, u *pack.Unit) native.Truth {
 	case v.Manifests != nil:
 		panic(l.Refuse(diag.Manifests, "signed manifests are verified outside the API server"))
 	case v.PodSecurity != nil:
-		return l.Effect(func() cel.Bool { return podsec.Holds(l, v.PodSecurity) })
+		return l.Told(func() cel.Bool { return podsec.Holds(l, v.PodSecurity) })
 	case v.CEL != nil:
 		return celrule.Holds(l, v.CEL, u)
 	case v.Deny != nil:
-		return conditionsOf(l, v.Deny).Not()
+		return denied(l, v.Deny).Not()
 	case v.Pattern != nil:
 		return pattern.Holds(l, v.Pattern)
 	case v.AnyPattern != nil:
@@ -237,15 +238,13 @@ func body(l *read.Lowering, u *pack.Unit) native.Truth {
 	case v.ForEach != nil:
 		return forEachAll(l, v.ForEach, 0)
 	}
-	return native.Sure(cel.True()) // assert has no effect
+	return partial.Sure(cel.True()) // assert has no effect
 }
 
-func conditionsOf(l *read.Lowering, d *policy.Deny) native.Truth {
+// denied is: what a deny asks holds. No conditions are true: deny always.
+func denied(l *read.Lowering, d *policy.Deny) partial.Bool {
 	l.SetPos(d.Pos)
-	if l.Prior { // an error is no violation of the old object
-		return condition.PreOfElement(l, d.Conditions)
-	}
-	return condition.Conditions(l, d.Conditions) // no conditions are true: deny always
+	return condition.Conditions(l, d.Conditions)
 }
 
 // noteCost tells of a rule that the API server would stop evaluating on an object
