@@ -96,7 +96,7 @@ func filterOps(l *read.Lowering, f *policy.Filter) bool {
 	if l.Exception {
 		return true
 	}
-	if l.Prior {
+	if l.OfOld() {
 		return slices.Contains(f.Operations, string(native.Create))
 	}
 	has := func(op native.Operation) bool { return slices.Contains(f.Operations, string(op)) }
@@ -119,7 +119,7 @@ func kinds(l *read.Lowering, kinds []policy.Text) cel.Bool {
 
 func kind(l *read.Lowering, sel policy.KindSelector) cel.Bool {
 	t := l.Target
-	if l.Prior && t.Subresource != "" {
+	if l.OfOld() && t.Subresource != "" {
 		return kindOfOld(l, sel)
 	}
 	if t.Resource == "*" || t.Resource == "*/*" || t.GVK == (schema.GVK{}) && t.Parent == (schema.GVK{}) {
@@ -184,7 +184,7 @@ func kindAtRunTime(l *read.Lowering, sel policy.KindSelector) cel.Bool {
 	if sel.Kind == "*" && sel.Group == "*" && sel.Version == "*" {
 		return cel.And(conds...)
 	}
-	if l.Target.Resource == "*" || l.Prior {
+	if l.Target.Resource == "*" || l.OfOld() {
 		return cel.And(append(conds, objectKindMatches(sel))...)
 	}
 	if sel.Kind != "*" {
@@ -340,7 +340,7 @@ func user(l *read.Lowering, f *policy.Filter) cel.Bool {
 	if len(f.Subjects) == 0 {
 		return cel.True()
 	}
-	if l.Prior {
+	if l.OfOld() {
 		return cel.Lit(matchesNobody(l, f))
 	}
 	user := cel.Ident("request").Field("userInfo")

@@ -85,7 +85,7 @@ func keys(l *read.Lowering, v read.Place, p *policy.Node) outcome {
 func refuseTwice(l *read.Lowering, p *policy.Node) {
 	for _, f := range p.Fields {
 		kind, key := anchor.Split(f.Key)
-		if (kind == anchor.Existence || kind == anchor.Negation && l.Prior || kind == anchor.Equality && tracksAnchors(f.Value)) && slices.ContainsFunc(p.Fields, func(g policy.Field) bool {
+		if (kind == anchor.Existence || kind == anchor.Negation && l.OfOld() || kind == anchor.Equality && tracksAnchors(f.Value)) && slices.ContainsFunc(p.Fields, func(g policy.Field) bool {
 			_, other := anchor.Split(g.Key)
 			return other == key && g.Key != f.Key
 		}) {

@@ -153,7 +153,7 @@ func substitutedText(l *read.Lowering, p *policy.Node) *policy.Node {
 // filledText is what a text of a pattern stands for. The old object is held against
 // what Kyverno filled in when it judged the new one (8.4), unless that is an element.
 func filledText(l *read.Lowering, t *jmespath.Template) read.Operand {
-	if l.Now == nil || l.Scope != nil {
+	if !l.OfOld() || l.Scope != nil {
 		return query.Template(l, t)
 	}
 	l = l.Inside()

@@ -37,7 +37,7 @@ func (s *podStandard) joined(names []string) read.Place {
 	}
 	first, second := s.list(names[0]), s.list(names[1])
 	name := strings.TrimSuffix(names[0], "Containers") + "And" + strings.ToUpper(names[1][:1]) + names[1][1:]
-	return read.PlaceOf(read.Let(s.l, ofPrior(s.l, name), first.Expr.Plus(read.Dyn(second.Expr))), first.Typ)
+	return read.PlaceOf(read.Let(s.l, ofOld(s.l, name), first.Expr.Plus(read.Dyn(second.Expr))), first.Typ)
 }
 
 // each is: ok of every element.

@@ -37,7 +37,7 @@ func exceptedControls(l *read.Lowering) []exclusion {
 			continue
 		}
 		now := l.Inside()
-		if l.Prior { // it is about the request, also where the old object is being judged
+		if l.OfOld() { // it is about the request, also where the old object is being judged
 			now.Environment = l.OfNewObject()
 		}
 		when := match.Covered(now, e)

@@ -50,7 +50,7 @@ func Holds(l *read.Lowering, p *policy.PodSecurity) cel.Bool {
 		}
 	}
 	violated := l.Binders.Filter(cel.List(names...), "control", func(c cel.Value) cel.Bool { return c.Ne(cel.String("")) })
-	return read.Let(l, ofPrior(l, violations), violated).Size().Eq(cel.Int(0))
+	return read.Let(l, ofOld(l, violations), violated).Size().Eq(cel.Int(0))
 }
 
 // violations is the variable with the names of the controls that a pod violates.
@@ -176,12 +176,12 @@ func podSpec(l *read.Lowering, v read.Place) read.Place {
 	if l.Target.GVK.Kind == "Pod" || !v.Certain() {
 		return v
 	}
-	return read.PlaceOf(read.Let(l, ofPrior(l, "podSpec"), v.Expr), v.Typ)
+	return read.PlaceOf(read.Let(l, ofOld(l, "podSpec"), v.Expr), v.Typ)
 }
 
-// ofPrior is the name of a variable, told apart where it is about the old object.
-func ofPrior(l *read.Lowering, name string) string {
-	if !l.Prior {
+// ofOld is the name of a variable, told apart where it is about the old object.
+func ofOld(l *read.Lowering, name string) string {
+	if !l.OfOld() {
 		return name
 	}
 	first := []rune(name)
@@ -204,5 +204,5 @@ func (s *podStandard) onWindows() cel.Bool {
 		return cel.False()
 	}
 	is := under(s.spec, "os.name").Soft(false, func(x cel.Value) cel.Bool { return x.Eq(cel.String("windows")) })
-	return read.Let(s.l, ofPrior(s.l, "windows"), is.Value).AsBool()
+	return read.Let(s.l, ofOld(s.l, "windows"), is.Value).AsBool()
 }

@@ -31,7 +31,7 @@ func ContextOf(entries []*policy.ContextEntry, outer read.Context) read.Context 
 // it loaded of the rule when it judged the new one (8.4).
 func contextValue(l *read.Lowering, v *read.ContextVar) read.Operand {
 	l = l.Inside()
-	if l.Now != nil && slices.Contains(l.Rule.Context, v.Entry) {
+	if l.OfOld() && slices.Contains(l.Rule.Context, v.Entry) {
 		l.Environment = l.OfNewObject()
 	}
 	l.Context = v.Outer

@@ -230,7 +230,7 @@ func or(l *read.Lowering, a, b read.Operand) read.Operand {
 		return a
 	}
 	if a.Form == read.LitForm {
-		if read.Truth(a.Lit) {
+		if read.IsTruthy(a.Lit) {
 			return a
 		}
 		return b

@@ -46,7 +46,7 @@ func SomeFilterHas(l *read.Lowering, op native.Operation) bool {
 }
 
 func operation(l *read.Lowering) read.Operand {
-	if l.Prior {
+	if l.OfOld() {
 		return read.LitOf(string(native.Create))
 	}
 	return ofOneOperation(l, read.LitOf(string(l.Ops[0])))

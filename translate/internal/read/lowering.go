@@ -71,10 +71,9 @@ type Environment struct {
 	// Object and Old are the request's objects; literal null where the operations
 	// have none.
 	Object, Old Operand
-	// Prior is set while the old object is judged in place of the new one, and now
-	// is then the environment of the new one.
-	Prior bool
-	Now   *Environment
+	// Now is the environment of the new object while the old one is judged in its place, and
+	// nil else.
+	Now *Environment
 	// DeleteRewrite makes request.object mean the old object, inside {{ }} on DELETE.
 	DeleteRewrite bool
 	// Exception is set inside a PolicyException's match, which ignores operations
@@ -94,6 +93,9 @@ func (l *Lowering) Inside() *Lowering {
 	in := *l
 	return &in
 }
+
+// OfOld tells that the old object is judged in place of the new one.
+func (e Environment) OfOld() bool { return e.Now != nil }
 
 // OfNewObject is the environment of the new object, while the old one is judged.
 func (e Environment) OfNewObject() Environment {

@@ -48,7 +48,7 @@ func Truthy(l *Lowering, j Operand) cel.Bool {
 		return b
 	}
 	return Holds(l, j, false, Pred{
-		Lit:   func(v any) cel.Bool { return cel.Lit(Truth(v)) },
+		Lit:   func(v any) cel.Bool { return cel.Lit(IsTruthy(v)) },
 		truth: true,
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch KindOf(t) {
@@ -102,8 +102,8 @@ func truthOfParts(l *Lowering, j Operand) (cel.Bool, bool) {
 	return cel.Bool{}, false
 }
 
-// Truth is how JMESPath reads a value of the policy as a boolean.
-func Truth(v any) bool {
+// IsTruthy is how JMESPath reads a value of the policy as a boolean.
+func IsTruthy(v any) bool {
 	switch v := v.(type) {
 	case nil:
 		return false

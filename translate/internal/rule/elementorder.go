@@ -30,7 +30,7 @@ func inOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, every parti
 		}
 		return firstDecides(l, f, s, depth)
 	})
-	if l.Prior || l.Policy.FailurePolicy != policy.Ignore {
+	if l.OfOld() || l.Policy.FailurePolicy != policy.Ignore {
 		return out
 	}
 	apart, _ := out.Apart()
@@ -73,7 +73,7 @@ func neverErrs(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) 
 func firstBad(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) (bad cel.Value, first partial.Apart, ok bool) {
 	isBad := func(x read.Operand) cel.Bool { return cel.Not(elementApart(l, f, x, depth).Holds) }
 	suffix := ""
-	if l.Prior {
+	if l.OfOld() {
 		suffix = "Before"
 	}
 	if bad, ok = kept(l, s, isBad, suffix); ok {

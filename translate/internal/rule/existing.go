@@ -25,7 +25,7 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	}
 	w := Walk(l, u.Target, []native.Operation{native.Create})
 	now := environmentOf(l, u.Target, []native.Operation{native.Update})
-	w.Prior, w.Now, w.Notes = true, &now, nil
+	w.Now, w.Notes = &now, nil
 	w.Variables, w.Params = slices.Clone(u.Variables), u.Params                   // a name means one thing
 	w.Object = read.ValueOf(cel.Ident("oldObject"), read.ObjectType(w, w.Target)) // though the walk is for a creation
 	w.Old = read.LitOf(map[string]any{})
