@@ -12,7 +12,7 @@ import (
 // decides: a failure fails the rule, an error is the rule's. all() looks at every
 // element, and lets a failure hide errors before it. That makes no difference where
 // both are denied, but where failurePolicy Ignore admits what errs, and where a
-// failure is excused: entryorder.go.
+// failure is excused: existing.go.
 
 // inOrder is every, what all() says of the elements of a foreach, which can be told apart as
 // the first element that does not pass says. Where that is another thing it is said so.
