@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
@@ -46,13 +48,16 @@ func TestChanged(t *testing.T) {
 		change func(expression string) string
 		team   string
 		in     string
+		labels map[string]string // of the namespaces that the bindings select
 		want   string
 	}{
-		"the same":             {nil, "a", "default", "1 rule compared on 1 observation: 1 agree, 0 disagree"},
-		"another value":        {func(s string) string { return strings.Replace(s, "'is-'", "'was-'", 1) }, "a", "default", `"was-a" / "is-a" at /metadata/labels/stamp`},
-		"another key":          {func(s string) string { return strings.Replace(s, "'stamp'", "'mark'", 1) }, "a", "default", `empty / "is-a" at /metadata/labels/stamp`},
-		"an error":             {func(s string) string { return strings.Replace(s, "'is-'", "dyn({}).none", 1) }, "a", "default", "err / make an object of it"},
-		"a namespace left out": {nil, "a", "left-out", "0 rules compared on 0 observations: 0 agree, 0 disagree; no evidence for 1 rule"},
+		"the same":             {nil, "a", "default", nil, "1 rule compared on 1 observation: 1 agree, 0 disagree"},
+		"another value":        {func(s string) string { return strings.Replace(s, "'is-'", "'was-'", 1) }, "a", "default", nil, `"was-a" / "is-a" at /metadata/labels/stamp`},
+		"another key":          {func(s string) string { return strings.Replace(s, "'stamp'", "'mark'", 1) }, "a", "default", nil, `empty / "is-a" at /metadata/labels/stamp`},
+		"an error":             {func(s string) string { return strings.Replace(s, "'is-'", "dyn({}).none", 1) }, "a", "default", nil, "err / make an object of it"},
+		"a namespace left out": {nil, "a", "left-out", nil, "0 rules compared on 0 observations: 0 agree, 0 disagree; no evidence for 1 rule: requests, not compared: the bindings leave out the namespace (1)"},
+		"a namespace of unknown labels": {nil, "a", "default", map[string]string{"team": "a"},
+			"0 rules compared on 0 observations: 0 agree, 0 disagree; no evidence for 1 rule: requests, not compared: the Namespace default, which the rule reads, was not given (1)"},
 	} {
 		var deployed judge.DeployedMutations
 		for _, o := range made.Mutating {
@@ -60,7 +65,13 @@ func TestChanged(t *testing.T) {
 			if m := p.Spec.Mutations[0].ApplyConfiguration; tt.change != nil {
 				m.Expression = tt.change(m.Expression)
 			}
-			deployed.Policies, deployed.Bindings = append(deployed.Policies, p), append(deployed.Bindings, o.Bindings...)
+			deployed.Policies = append(deployed.Policies, p)
+			for _, b := range o.Bindings {
+				if b = b.DeepCopy(); tt.labels != nil {
+					b.Spec.MatchResources.NamespaceSelector = &metav1.LabelSelector{MatchLabels: tt.labels}
+				}
+				deployed.Bindings = append(deployed.Bindings, b)
+			}
 		}
 		judges, err := judge.New(made, nil, judge.ClusterState{Mutations: deployed})
 		if err != nil {
@@ -79,7 +90,11 @@ func TestChanged(t *testing.T) {
 
 func changedSummary(c report.Comparison) string {
 	if len(c.Rules) != 1 || len(c.Rules[0].Disagreements) == 0 {
-		return c.Totals.String()
+		out := c.Totals.String()
+		for _, r := range c.Rules {
+			out += strings.Join(append([]string{""}, r.Notes...), ": ")
+		}
+		return out
 	}
 	sides := c.Rules[0].Disagreements[0].Sides
 	out := strings.TrimPrefix(sides[0].Says, "make it ") + " / " + strings.TrimPrefix(sides[1].Says, "make it ")
