@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/manifest"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
@@ -126,33 +127,94 @@ func (d *DeployedMutations) leftOut() []string {
 	return leftOut(out)
 }
 
+// selecting are the policies that are enforced in namespaces with some labels, as if all namespaces
+// had them. A policy or its binding selects.
+func (d *DeployedMutations) selecting() (out DeployedMutations) {
+	for _, p := range d.Policies {
+		constraints, all := anywhere(p.Spec.MatchConstraints)
+		one := *p
+		one.Spec.MatchConstraints = constraints
+		for _, b := range d.Named(p.Name).Bindings {
+			resources, some := anywhere(b.Spec.MatchResources)
+			if !all && !some {
+				continue
+			}
+			bound := *b
+			bound.Spec.MatchResources = resources
+			out.Bindings = append(out.Bindings, &bound)
+		}
+		out.Policies = append(out.Policies, &one)
+	}
+	return out
+}
+
+// nativeMutations are native policies that mutate.
+type nativeMutations struct {
+	*apiserver.Mutator
+	selecting     *apiserver.Mutator // of those that labels of namespaces select (DeployedMutations.selecting)
+	readNamespace map[string]bool    // more of it than its name and labels, by policy
+}
+
+// natives compiles the policies.
+func (d *DeployedMutations) natives(o apiserver.JudgeOptions) (*nativeMutations, error) {
+	out := &nativeMutations{readNamespace: map[string]bool{}}
+	for _, p := range d.Policies {
+		if apiserver.MutationReadsNamespace(p) {
+			out.readNamespace[p.Name] = true
+		}
+	}
+	var err error
+	if out.Mutator, err = apiserver.NewMutator(d.Policies, d.Bindings, o); err != nil {
+		return nil, err
+	}
+	selecting := d.selecting()
+	out.selecting, err = apiserver.NewMutator(selecting.Policies, selecting.Bindings, o)
+	return out, err
+}
+
+// readsNamespace tells whether one reads more of the namespace than its name and labels.
+func (n *nativeMutations) readsNamespace() bool { return len(n.readNamespace) > 0 }
+
+// mutate is what the policies make of the object of a request, one after the other, with the
+// verdict of each. What labels of the namespace decide that nobody knows is unknown.
+func (n *nativeMutations) mutate(ctx context.Context, r *interp.Request) (object map[string]any, verdicts []apiserver.MutatingVerdict, err error) {
+	request, err := admissionOf(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	object, verdicts, err = n.Mutate(ctx, request, toldOf(r.NamespaceLabels, r.Namespace))
+	if err != nil || !r.NamespaceUnknown {
+		return object, verdicts, err
+	}
+	_, selected, err := n.selecting.Mutate(ctx, request, nil)
+	for _, s := range selected {
+		for i := range verdicts {
+			if v := &verdicts[i]; s.Outcome != apiserver.NoMatch && v.Policy == s.Policy && v.Binding == s.Binding {
+				v.Outcome, v.Message, v.Refused = apiserver.Unknown, NamespaceNotGiven(request.Namespace), false
+			}
+		}
+	}
+	return object, verdicts, err
+}
+
 // Mutator compiles the policies, which mutate in a cluster.
 func (d *DeployedMutations) Mutator(c ClusterState) (*Mutator, error) {
-	m, err := apiserver.NewMutator(d.Policies, d.Bindings, c.options())
-	out := &Mutator{natives: m, known: &Judges{namespaces: namespacesOf(c.Objects)}, readNamespace: map[string]bool{}}
-	for _, p := range d.Policies {
-		out.readNamespace[p.Name] = apiserver.MutationReadsNamespace(p)
-	}
-	return out, err
+	natives, err := d.natives(c.options())
+	return &Mutator{natives: natives, known: &Judges{namespaces: namespacesOf(c.Objects), all: c.AllNamespaces}}, err
 }
 
 // A Mutator is native policies that mutate.
 type Mutator struct {
-	natives       *apiserver.Mutator
-	known         *Judges         // who know the namespaces, and no rule
-	readNamespace map[string]bool // more of it than its name and labels, by policy
+	natives *nativeMutations
+	known   *Judges // who know the namespaces, and no rule
 }
 
 // Mutate is what the policies make of the object of a request, one after the other, with the
 // verdict of each. An API server promises no order among them.
 func (m *Mutator) Mutate(ctx context.Context, r *Request) (object map[string]any, verdicts []apiserver.MutatingVerdict, err error) {
-	request, err := admissionOf(r.unnamed().Interp())
-	if err != nil {
-		return nil, nil, err
-	}
-	object, verdicts, err = m.natives.Mutate(ctx, request, toldOf(r.NamespaceLabels, r.storedNamespace()))
+	object, verdicts, err = m.natives.mutate(ctx, m.known.asked(r.unnamed()))
 	for i := range verdicts {
-		if v := &verdicts[i]; v.Outcome != apiserver.NoMatch && m.readNamespace[v.Policy] && !m.known.knowsNamespace(r) {
+		if v := &verdicts[i]; v.Outcome != apiserver.NoMatch && m.natives.readNamespace[v.Policy] && !m.known.knowsNamespace(r) {
 			v.Outcome, v.Message = apiserver.Unknown, NamespaceNotGiven(r.native.Namespace)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/textdiff"
@@ -21,17 +20,15 @@ import (
 // A Changer holds what native policies make of objects to what the interpreter makes of them
 // by the source.
 type Changer struct {
-	natives   *apiserver.Mutator
+	natives   *nativeMutations
 	source    *interp.Interpreter
 	collapsed []mutating.KeyedList // in which the natives keep what the source drops
 	leftOut   []string             // namespaces that bindings leave out
-	// readsNamespace tells that the natives read more of the namespace than its name and labels.
-	readsNamespace bool
 }
 
 // A Changed is what both made of an object.
 type Changed struct {
-	Native  apiserver.Outcome // NoMatch, Allow or Error
+	Native  apiserver.Outcome // NoMatch, Allow, Error or Unknown
 	Message string            // of the error
 	// Different says how the two differ; it is empty where they do not.
 	Different string
@@ -58,15 +55,14 @@ func (c Changed) Paths() (out []string) {
 
 // NewChanger makes a changer of native objects, and of the interpreter of their source.
 func NewChanger(objects []mutating.Objects, source *interp.Interpreter, o apiserver.JudgeOptions) (*Changer, error) {
-	var policies []*admissionregistrationv1.MutatingAdmissionPolicy
-	var bindings []*admissionregistrationv1.MutatingAdmissionPolicyBinding
+	var made DeployedMutations
 	var collapsed []mutating.KeyedList
 	for _, one := range objects {
-		policies, bindings = append(policies, one.Policy), append(bindings, one.Bindings...)
+		made.Policies, made.Bindings = append(made.Policies, one.Policy), append(made.Bindings, one.Bindings...)
 		collapsed = append(collapsed, one.Draft.Collapsed...)
 	}
-	natives, err := apiserver.NewMutator(policies, bindings, o)
-	return &Changer{natives: natives, source: source, collapsed: collapsed, readsNamespace: slices.ContainsFunc(policies, apiserver.MutationReadsNamespace)}, err
+	natives, err := made.natives(o)
+	return &Changer{natives: natives, source: source, collapsed: collapsed}, err
 }
 
 // By is the changer with another interpreter of the source.
@@ -92,11 +88,17 @@ func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Chan
 			}
 		}
 	}
+	namespace, _ := request.Admission["namespace"].(string)
+	out.LeftOut = slices.Contains(c.leftOut, namespace)
 	want := c.source.Mutate(ctx, &read)
 	out.Changed = want.Changed()
 	fails := ""
 	for _, r := range want.Rules {
-		if r.Status == interp.Error && fails == "" {
+		switch {
+		case r.Status == interp.Unknown:
+			out.Native = apiserver.Unknown
+			return out
+		case r.Status == interp.Error && fails == "":
 			fails = r.Rule + ": " + r.Message
 		}
 	}
@@ -108,14 +110,13 @@ func (c *Changer) Change(ctx context.Context, request *interp.Request) (out Chan
 	switch {
 	case err != nil:
 		out.Different = err.Error()
+	case out.Native == apiserver.Unknown:
 	case (fails != "") != (out.Native == apiserver.Error):
 		out.Different = "the interpreter: " + fails + "\nnative: " + out.Message
 	case fails == "":
 		out.Different = textdiff.Values(numbers(after), numbers(object))
 		out.Interpreted, out.Made = plainNumbers(after), plainNumbers(object)
 	}
-	namespace, _ := request.Admission["namespace"].(string)
-	out.LeftOut = slices.Contains(c.leftOut, namespace)
 	if out.Different != "" && fails == "" && err == nil && c.told(&out, read.Admission["object"], after, object) {
 		out.Confused, out.Different = true, ""
 	}
@@ -134,11 +135,7 @@ func (c *Changer) told(out *Changed, before any, after, object map[string]any) b
 
 // native is what the native policies make of a request.
 func (c *Changer) native(ctx context.Context, r *interp.Request, out *Changed) (map[string]any, error) {
-	request, err := admissionOf(r)
-	if err != nil {
-		return nil, err
-	}
-	object, verdicts, err := c.natives.Mutate(ctx, request, toldOf(r.NamespaceLabels, r.Namespace))
+	object, verdicts, err := c.natives.mutate(ctx, r)
 	for _, v := range verdicts {
 		if v.Outcome.Graver(out.Native) {
 			out.Native, out.Message = v.Outcome, v.Message
@@ -250,10 +247,10 @@ func (j *Judges) changers(c ClusterState, world interp.World) (out []changingPol
 			return nil, err
 		}
 		if len(deployed.Policies) > 0 {
-			if one.natives, err = apiserver.NewMutator(deployed.Policies, deployed.Bindings, c.options()); err != nil {
+			if one.natives, err = deployed.natives(c.options()); err != nil {
 				return nil, err
 			}
-			one.leftOut, one.readsNamespace = deployed.leftOut(), slices.ContainsFunc(deployed.Policies, apiserver.MutationReadsNamespace)
+			one.leftOut = deployed.leftOut()
 		}
 		out = append(out, one)
 	}
@@ -264,13 +261,7 @@ func (j *Judges) changers(c ClusterState, world interp.World) (out []changingPol
 // is in the request, and notes in the opinions what came of it.
 func (j *Judges) compareChanges(ctx context.Context, r *Request, opinions []Opinion) {
 	for _, c := range j.changing {
-		if c.readsNamespace && !j.knowsNamespace(r) {
-			for _, i := range c.places {
-				opinions[i].unknown(r.native.Namespace)
-			}
-			continue
-		}
-		changed := c.Change(ctx, r.unnamed().Interp())
+		changed := j.changed(ctx, c, r)
 		places := slices.DeleteFunc(slices.Clone(c.places), func(i int) bool { return opinions[i].Status == interp.None })
 		if len(places) == 0 && changed.Different != "" {
 			places = c.places[:1]
@@ -287,16 +278,23 @@ func (j *Judges) compareChanges(ctx context.Context, r *Request, opinions []Opin
 	}
 }
 
+// changed is what both make of the object of a request.
+func (j *Judges) changed(ctx context.Context, c changingPolicy, r *Request) Changed {
+	if c.natives.readsNamespace() && !j.knowsNamespace(r) {
+		return Changed{Native: apiserver.Unknown}
+	}
+	return c.Change(ctx, j.asked(r.unnamed()))
+}
+
 // Changes are what the native form of each policy, and the interpreter, make of the object of
-// a request, by the name of the policy; of those whose mutate rules are native, and read nothing that is
+// a request, by the name of the policy; of those whose mutate rules are native, and ask for nothing that is
 // not known.
 func (j *Judges) Changes(ctx context.Context, r *Request) map[string]Changed {
 	out := map[string]Changed{}
 	for _, c := range j.changing {
-		if c.readsNamespace && !j.knowsNamespace(r) {
-			continue
+		if changed := j.changed(ctx, c, r); changed.Native != apiserver.Unknown {
+			out[j.Rules[c.places[0]].Rule.PolicyName()] = changed
 		}
-		out[j.Rules[c.places[0]].Rule.PolicyName()] = c.Change(ctx, r.unnamed().Interp())
 	}
 	return out
 }

@@ -67,7 +67,7 @@ func (r *run) natively(ctx context.Context, row Row) []RowResult {
 func (r *run) mutateNatively(ctx context.Context, row Row) []RowResult {
 	bound := r.mutations.Bound()
 	one := bound.Named(row.Policy)
-	mutator, err := one.Mutator(judge.ClusterState{Objects: slices.Concat(r.objects, r.deployed.Params(r.resources))})
+	mutator, err := one.Mutator(judge.ClusterState{Objects: slices.Concat(r.objects, r.deployed.Params(r.resources)), AllNamespaces: true})
 	if err != nil {
 		return r.each(row, RowResult{Verdict: NotJudged, Reason: err.Error()})
 	}

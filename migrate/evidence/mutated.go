@@ -331,6 +331,8 @@ func (l *Ledger) noteChange(place int, j judged, o judge.Opinion) {
 	case o.Status == interp.None && c.Different == "":
 	case c.LeftOut && c.Native == apiserver.NoMatch:
 		t.cannotTell("the bindings leave out the namespace")
+	case o.Native == apiserver.Unknown:
+		t.cannotTell(o.NativeMessage)
 	case c.Different == "":
 		t.agree(c.Changed)
 	case judge.Lacks(o, l.Known):
