@@ -142,3 +142,27 @@ func TestMutatorOfUnknownNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestMutationsOnDelete: nothing is changed of an object that goes away, so that there is nothing in
+// which a rule could err: neither judge says anything, and no deletion is refused. What Kyverno's
+// engine says is beside it.
+func TestMutationsOnDelete(t *testing.T) {
+	j, err := judge.New(changing(t, stampsAll), nil, judge.ClusterState{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for operation, want := range map[string]string{"CREATE": "allow pass pass", "UPDATE": "allow pass pass", "DELETE": "nomatch none error"} {
+		object := "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}"
+		r := request(t, judge.Client{User: "me", Operation: operation}, object+"\n---\n"+object)
+		opinions, err := j.Judge(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Mutate(t.Context(), r, opinions)
+		for _, o := range opinions {
+			if got := fmt.Sprintf("%s %s %s", o.Native, o.Status, o.Kyverno); got != want || o.Violated() || !o.Agree() {
+				t.Errorf("%s: got %s (%s), violated %v, agree %v; want %s", operation, got, o.Message, o.Violated(), o.Agree(), want)
+			}
+		}
+	}
+}
