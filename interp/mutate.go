@@ -97,6 +97,9 @@ func (in *Interpreter) mutatePolicy(a *preparedRequest, p *compiledPolicy) []Rul
 		}
 		if !done {
 			verdict, after := r.run(a)
+			if a.deletes() { // nothing is changed that goes away: no server asks
+				verdict = verdictOfKyverno(verdict.kyverno)
+			}
 			m.Status, m.Kyverno, m.Message = verdict.status, verdict.kyverno, verdict.message
 			m.Exceptions, m.Code = verdict.exceptions, verdict.code
 			if verdict.status == Pass {
