@@ -419,3 +419,37 @@ func denying(key string) string {
 	return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  rules:\n  - name: r\n    match: {any: [{resources: {kinds: [Pod]}}]}\n" +
 		"    validate: {deny: {conditions: {all: [{key: \"" + key + "\", operator: Equals, value: never}]}}}\n"
 }
+
+// TestUnknownFieldsOfMutatingPolicies: what a MutatingPolicy reads is told as what a ValidatingPolicy
+// does. Of a policy that changes other objects, it is what asks for the trigger.
+func TestUnknownFieldsOfMutatingPolicies(t *testing.T) {
+	t.Parallel()
+	const policy = `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: p}
+spec:
+  TARGETS
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [services]}]}
+  variables: [{name: kind, expression: object.spec.tpe}]
+  matchConditions: [{name: external, expression: "has(object.spec.externlName)"}]
+  mutations:
+  - {patchType: ApplyConfiguration, applyConfiguration: {expression: "Object{metadata: Object.metadata{labels: {'kind': object.spec.typ}}}"}}
+  - {patchType: JSONPatch, jsonPatch: {expression: "has(object.spec.clustrIP) ? [JSONPatch{op: 'remove', path: '/spec/x'}] : []"}}
+`
+	for targets, want := range map[string]string{
+		"": "spec.tpe spec.externlName spec.typ spec.clustrIP",
+		"targetMatchConstraints: {resourceRules: [{apiGroups: [\"\"], apiVersions: [v1], operations: [CREATE], resources: [secrets]}]}": "spec.tpe spec.externlName",
+	} {
+		var got []string
+		for _, d := range compileText(t, strings.Replace(policy, "TARGETS", targets, 1), setting{}).Diagnostics {
+			if d.Code == diag.UnknownField {
+				rest := strings.TrimPrefix(d.Message, "no Service has a field ")
+				field, _, _ := strings.Cut(rest, " ")
+				got = append(got, field)
+			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%q: told of %q, want %q", targets, got, want)
+		}
+	}
+}
