@@ -31,15 +31,16 @@ func Lower(p *policy.Policy, o api.Options) Lowered {
 	if p.ImagePolicy() != nil {
 		return Lowered{Policy: p, rules: []api.RuleResult{lowerImages(p)}}
 	}
-	if p.Validating != nil {
-		res := celrule.Lower(p, &o)
+	if p.Validating != nil || p.Mutating != nil {
+		lower := mutate.LowerPolicy
+		if p.Validating != nil {
+			lower = celrule.Lower
+		}
+		res := lower(p, &o)
 		if !p.Invalid {
-			res.Doubts = fields.UnknownOf(p.Validating, o.Schemas, o.Budget)
+			res.Doubts = fields.UnknownOf(p, o.Schemas, o.Budget)
 		}
 		return Lowered{Policy: p, rules: []api.RuleResult{res}}
-	}
-	if p.Mutating != nil {
-		return Lowered{Policy: p, rules: []api.RuleResult{mutate.LowerPolicy(p, &o)}}
 	}
 	if p.Generating != nil {
 		return Lowered{Policy: p, rules: []api.RuleResult{lowerGenerating(p)}}

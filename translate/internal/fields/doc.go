@@ -2,7 +2,7 @@
 //
 //	key: "{{ request.object.spec.replica }}"    no Deployment has a field spec.replica; did you mean replicas?
 //
-// In: a rule, its forms with the objects that they are about, or a ValidatingPolicy, and the
+// In: a rule, its forms with the objects that they are about, or a policy in CEL, and the
 // types of kinds. Out: warnings, with places in what is written. Such a field is translated as
 // faithfully as any other, so nothing here changes what a rule becomes; and where one kind
 // may have the field, nothing is said.

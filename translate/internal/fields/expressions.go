@@ -11,13 +11,29 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// UnknownOf warns of the fields that a ValidatingPolicy reads and no object has, as Unknown does.
-func UnknownOf(p *policy.Validating, set *schema.Set, b *budget.Budget) diag.List {
+// UnknownOf warns of the fields that a ValidatingPolicy or a MutatingPolicy reads and no object has, as
+// Unknown does.
+func UnknownOf(p *policy.Policy, set *schema.Set, b *budget.Budget) diag.List {
+	if p.Validating != nil {
+		return unknownIn(p.Validating.MatchConstraints, p.Validating.Variables, expressionsOf(p.Validating.MatchConditions, p.Validating.Validations), set, b)
+	}
+	said := slices.Clone(p.Mutating.MatchConditions)
+	if !p.Mutating.ChangesOthers() { // whose fields they read
+		for _, m := range p.Mutating.Mutations {
+			said = append(said, policy.CEL{Pos: m.Pos, Expression: m.Expression})
+		}
+	}
+	return unknownIn(p.Mutating.MatchConstraints, p.Mutating.Variables, said, set, b)
+}
+
+// unknownIn warns of the fields that expressions read and no object has of the kinds that a policy
+// matches.
+func unknownIn(constraints *policy.MatchConstraints, variables, expressions []policy.CEL, set *schema.Set, b *budget.Budget) diag.List {
 	u := &fieldWalk{budget: b}
-	if p.MatchConstraints == nil {
+	if constraints == nil {
 		return nil
 	}
-	for _, r := range p.MatchConstraints.Rules {
+	for _, r := range constraints.Rules {
 		for _, group := range r.Groups {
 			for _, version := range r.Versions {
 				for _, resource := range r.Resources {
@@ -34,20 +50,26 @@ func UnknownOf(p *policy.Validating, set *schema.Set, b *budget.Budget) diag.Lis
 			}
 		}
 	}
-	u.expressions(p.Variables, p.MatchConditions, p.Validations)
+	u.expressions(variables, expressions)
 	return u.found.Sort()
 }
 
+// expressionsOf are the expressions of conditions and validations.
+func expressionsOf(conditions []policy.CEL, validations []policy.CELValidation) []policy.CEL {
+	out := slices.Clone(conditions)
+	for _, v := range validations {
+		out = append(out, policy.CEL{Pos: v.Pos, Expression: v.Expression})
+	}
+	return out
+}
+
 // expressions goes through what a policy or a rule says in CEL.
-func (u *fieldWalk) expressions(variables, conditions []policy.CEL, validations []policy.CELValidation) {
+func (u *fieldWalk) expressions(variables, others []policy.CEL) {
 	composed, told := map[string]cel.Value{}, map[string]bool{}
 	for _, e := range variables { // what others read by these is told here
 		composed[e.Name] = u.read(e.Expression, e.Pos, composed, told)
 	}
-	for _, e := range conditions {
-		u.read(e.Expression, e.Pos, composed, told)
-	}
-	for _, e := range validations {
+	for _, e := range others {
 		u.read(e.Expression, e.Pos, composed, told)
 	}
 }

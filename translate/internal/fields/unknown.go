@@ -63,7 +63,7 @@ func Unknown(rule *policy.Rule, forms []Form, set *schema.Set, b *budget.Budget)
 	u.texts(rule.Source.Get("generate"))
 	if rule.Validate != nil && rule.Validate.CEL != nil {
 		c := rule.Validate.CEL
-		u.expressions(c.Variables, rule.CELPreconditions, c.Expressions)
+		u.expressions(c.Variables, expressionsOf(rule.CELPreconditions, c.Expressions))
 	}
 	if u.shadowed {
 		return nil
