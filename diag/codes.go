@@ -696,7 +696,8 @@ const (
 	// that is wrong, the API server never asks the native form, and the rule enforces
 	// nothing: convert ends with 4, and with 1 under --strict. It is the same with a kind
 	// that no request is about: what a request for pods/exec has in it is a PodExecOptions,
-	// but the kind is written Pod/exec.
+	// but the kind is written Pod/exec. So it is with apps/Deployment, which is the subresource
+	// Deployment of a kind apps: with its group, a kind is written apps/v1/Deployment.
 	//
 	// Correct the kind where it is misspelt, or give the definition with --crds. Which kinds
 	// are published, docs/kinds.md says.

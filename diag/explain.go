@@ -728,7 +728,8 @@ func describe(c Code) (name, text, example string) {
 				"that is wrong, the API server never asks the native form, and the rule enforces\n" +
 				"nothing: convert ends with 4, and with 1 under --strict. It is the same with a kind\n" +
 				"that no request is about: what a request for pods/exec has in it is a PodExecOptions,\n" +
-				"but the kind is written Pod/exec.\n" +
+				"but the kind is written Pod/exec. So it is with apps/Deployment, which is the subresource\n" +
+				"Deployment of a kind apps: with its group, a kind is written apps/v1/Deployment.\n" +
 				"\n" +
 				"Correct the kind where it is misspelt, or give the definition with --crds. Which kinds\n" +
 				"are published, docs/kinds.md says.",

@@ -61,6 +61,11 @@ func noteGuess(l *Lowering, sel policy.KindSelector, r schema.Resource) {
 			sel.Kind, native.Published(l.Opts.Schemas, r.GVK))
 		return
 	}
+	if sel.Subresource != strings.ToLower(sel.Subresource) { // as none is called
+		l.Note(diag.GuessedResource, "%[1]s/%[2]s is the subresource %[2]s of a kind %[1]s, which no cluster has, so it matches nothing; with its group, the kind is written %[3]s/%[2]s",
+			sel.Kind, sel.Subresource, apiVersions(l.Opts.Schemas.Resources(sel.Kind, "*", sel.Subresource)))
+		return
+	}
 	l.Note(diag.GuessedResource, "%s; its resource is taken to be %s, and where that is wrong the rule enforces nothing; give its definition with --crds", whyGuessed(l, sel), r.Plural)
 }
 
