@@ -779,12 +779,12 @@ const (
 	IgnoredAnchor Code = 309
 	// Costly occurs when a rule goes through lists inside lists. The API server stops
 	// an expression that costs too much; that is an error, and denies the request if
-	// the failure policy is Fail. This is the estimate of KV410: an upper bound, on an
-	// object of the size that is assumed there. Where the loops are cut short, it takes
-	// objects with hundreds of elements in each list.
+	// the failure policy is Fail. What decides here is an upper bound, as if no loop ended
+	// early, on an object of the size that KV410 assumes. Where the loops do end early, it
+	// takes objects with hundreds of elements in each list.
 	//
-	// kvap check says what the estimate is, and measures objects; --size containers=10
-	// says how large something really is.
+	// kvap check measures what objects cost, which KV410 and KV411 tell, and has the bound in
+	// -o wide; --size containers=10 says how large something really is.
 	//
 	// Example:
 	//

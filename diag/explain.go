@@ -813,12 +813,12 @@ func describe(c Code) (name, text, example string) {
 		return "Costly",
 			"Occurs when a rule goes through lists inside lists. The API server stops\n" +
 				"an expression that costs too much; that is an error, and denies the request if\n" +
-				"the failure policy is Fail. This is the estimate of KV410: an upper bound, on an\n" +
-				"object of the size that is assumed there. Where the loops are cut short, it takes\n" +
-				"objects with hundreds of elements in each list.\n" +
+				"the failure policy is Fail. What decides here is an upper bound, as if no loop ended\n" +
+				"early, on an object of the size that KV410 assumes. Where the loops do end early, it\n" +
+				"takes objects with hundreds of elements in each list.\n" +
 				"\n" +
-				"kvap check says what the estimate is, and measures objects; --size containers=10\n" +
-				"says how large something really is.",
+				"kvap check measures what objects cost, which KV410 and KV411 tell, and has the bound in\n" +
+				"-o wide; --size containers=10 says how large something really is.",
 			"validate:\n" +
 				"  foreach:\n" +
 				"    - list: request.object.spec.volumes\n" +
