@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -294,15 +293,6 @@ func readMatchConditions(p *policy.Policy, tooLarge func() error) *matchConditio
 	return &matchConditions{conditions: p.MatchConditions, tooLarge: tooLarge}
 }
 
-// aloneKey is where a context says that nobody else evaluates match conditions.
-type aloneKey struct{}
-
-// WithOwnConditions is a context in which nobody but the engine evaluates the match conditions of
-// a policy: one that errs is an error of each rule, as it is of the request to an API server.
-func WithOwnConditions(ctx context.Context) context.Context {
-	return context.WithValue(ctx, aloneKey{}, true)
-}
-
 // hold tells whether all conditions are true. One that errs is not; those that are not
 // compiled are an error, of each rule.
 func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
@@ -325,7 +315,7 @@ func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
 		return false, m.err
 	}
 	met := m.matcher.Match(a.ctx, a.celAttributes(), nil, noAuthorizer())
-	if met.Error != nil && a.ctx.Value(aloneKey{}) != nil {
+	if met.Error != nil && a.request.OwnConditions {
 		return false, fmt.Errorf("failed to evaluate its match conditions: %w", met.Error)
 	}
 	return met.Error == nil && met.Matches, nil

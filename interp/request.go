@@ -37,6 +37,9 @@ type Request struct {
 	// Scan tells of an object that is there: policies with admission: false are asked
 	// too.
 	Scan bool
+	// OwnConditions tells that nobody but the engine evaluates the match conditions of policies:
+	// one that errs is an error of each rule, as it is of the request to an API server.
+	OwnConditions bool
 	// Document tells that the object of Admission is a JSON document and none of a cluster's:
 	// policies with evaluation.mode JSON judge it, whatever they match, and no others.
 	Document bool

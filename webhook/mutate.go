@@ -36,7 +36,7 @@ func (s *Server) mutate(ctx context.Context, policies []*servedPolicy, r *review
 		req = &next
 	}
 	for _, p := range policies {
-		mutation := p.engine.Mutate(p.within(ctx), req)
+		mutation := p.engine.Mutate(p.within(ctx, req))
 		for _, rule := range mutation.Rules {
 			s.count(p, rule.Status)
 		}
@@ -90,7 +90,7 @@ func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *inte
 		return nothing, nil
 	}
 	if p.ImagePolicy() != nil {
-		return p.engine.PinImages(p.within(ctx), req), nil
+		return p.engine.PinImages(p.within(ctx, req)), nil
 	}
 	for name, rule := range p.rules {
 		if !rule.PinsImages() {
@@ -101,7 +101,7 @@ func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *inte
 			return nil, err
 		}
 		if action == policy.Enforce {
-			return p.engine.PinImages(p.within(ctx), req), nil
+			return p.engine.PinImages(p.within(ctx, req)), nil
 		}
 	}
 	return nothing, nil
@@ -127,7 +127,7 @@ func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *revie
 	if first.Changed() {
 		next := *req
 		next.Admission = r.with(first.After).request
-		for _, rule := range p.engine.Mutate(p.within(ctx), &next).Rules {
+		for _, rule := range p.engine.Mutate(p.within(ctx, &next)).Rules {
 			again[rule.Rule] = rule.Status == interp.Pass && len(rule.Patch()) > 0
 		}
 	}

@@ -86,13 +86,14 @@ func withNamespace(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithValue(ctx, boundedKey{}, bounded), cancel
 }
 
-// within is the context that the policy judges in.
-func (p *servedPolicy) within(ctx context.Context) context.Context {
+// within is the context that the policy judges in, and a request as it is asked about it.
+func (p *servedPolicy) within(ctx context.Context, req *interp.Request) (context.Context, *interp.Request) {
 	if bounded, ok := ctx.Value(boundedKey{}).(context.Context); ok && p.Namespaced() {
 		ctx = bounded
 	}
 	if p.evaluatesConditions {
-		return interp.WithOwnConditions(ctx)
+		own := *req
+		own.OwnConditions, req = true, &own
 	}
-	return ctx
+	return ctx, req
 }

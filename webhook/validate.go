@@ -78,7 +78,7 @@ func (s *Server) judge(ctx context.Context, policies []*servedPolicy, req *inter
 		}
 		one := *req
 		one.Verified = verified[i]
-		out[i] = p.engine.Judge(p.within(ctx), &one)
+		out[i] = p.engine.Judge(p.within(ctx, &one))
 	}
 	for i := range out {
 		verified[i].Settle(out[i])
@@ -293,7 +293,7 @@ type startingRule struct {
 // starting are the rules of a policy that start work: those that make objects, and those
 // that change objects that are there.
 func (p *servedPolicy) starting(ctx context.Context, r *review, req *interp.Request) (out []startingRule) {
-	for _, t := range p.engine.GenerateTriggers(p.within(ctx), req) {
+	for _, t := range p.engine.GenerateTriggers(p.within(ctx, req)) {
 		one := startingRule{Start{Rule: t.Rule, Remove: t.Action == interp.DeleteTargets, Object: t.Trigger}, t.Status, t.Message, t.Status != interp.Error && t.Action != ""}
 		switch {
 		case one.starts:
@@ -303,7 +303,7 @@ func (p *servedPolicy) starting(ctx context.Context, r *review, req *interp.Requ
 		}
 		out = append(out, one)
 	}
-	for _, t := range p.engine.Triggered(p.within(ctx), req) {
+	for _, t := range p.engine.Triggered(p.within(ctx, req)) {
 		out = append(out, startingRule{Start{Rule: t.Rule, Changes: true, Object: r.subject().Object}, t.Status, t.Message, t.Status == interp.Pass})
 	}
 	for i := range out {
