@@ -3,7 +3,6 @@ package judge
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
@@ -29,48 +28,21 @@ func (l Lookup) String() string {
 
 // Lookups are the objects that a rule as written reads, apart from those whose name
 // or namespace depends on the request.
-func Lookups(rule *compile.Rule) []Lookup {
+func Lookups(rule *compile.Rule) (out []Lookup) {
 	if rule.Source == nil {
 		return nil
 	}
-	r := lookups{rule.Policy}
-	out := r.configMaps(rule.Source.Context)
-	v := rule.Source.Validate
-	if v == nil {
-		return out
-	}
-	if v.CEL != nil && v.CEL.ParamKind != nil && v.CEL.ParamRef != nil && v.CEL.ParamRef.Name != "" {
-		ref, kind := v.CEL.ParamRef, v.CEL.ParamKind
-		out = append(out, Lookup{ref.Pos, kind.APIVersion, kind.Kind, ref.Namespace, ref.Name})
-	}
-	return append(out, r.inLoops(v.ForEach)...)
-}
-
-// lookups are those of a policy.
-type lookups struct{ policy *policy.Policy }
-
-func (r lookups) inLoops(loops []*policy.ForEach) (out []Lookup) {
-	for _, loop := range loops {
-		out = append(out, r.configMaps(loop.Context)...)
-		out = append(out, r.inLoops(loop.ForEach)...)
-	}
-	return out
-}
-
-func (r lookups) configMaps(entries []*policy.ContextEntry) (out []Lookup) {
-	for _, e := range entries {
-		if e.ConfigMap == nil || strings.Contains(e.ConfigMap.Name.Value, "{{") || strings.Contains(e.ConfigMap.Namespace.Value, "{{") {
+	for _, e := range rule.Source.ContextEntries() {
+		if e.ConfigMap == nil {
 			continue
 		}
-		l := Lookup{e.ConfigMap.Pos, "v1", "ConfigMap", e.ConfigMap.Namespace.Value, e.ConfigMap.Name.Value}
-		switch {
-		case l.Namespace != "":
-		case r.policy.Namespaced():
-			l.Namespace = r.policy.Namespace
-		default:
-			l.Namespace = "default"
+		if namespace, name, ok := e.ConfigMap.Fixed(rule.Policy); ok {
+			out = append(out, Lookup{e.ConfigMap.Pos, "v1", "ConfigMap", namespace, name})
 		}
-		out = append(out, l)
+	}
+	if v := rule.Source.Validate; v != nil && v.CEL != nil && v.CEL.ParamKind != nil && v.CEL.ParamRef != nil && v.CEL.ParamRef.Name != "" {
+		ref, kind := v.CEL.ParamRef, v.CEL.ParamKind
+		out = append(out, Lookup{ref.Pos, kind.APIVersion, kind.Kind, ref.Namespace, ref.Name})
 	}
 	return out
 }
@@ -103,16 +75,7 @@ func Asks(f *compile.Form) bool {
 	if s == nil { // a policy in CEL, which has no native form where it asks
 		return f.Rule.Target == translate.Webhook
 	}
-	return askedBy(s.Context) || s.Validate != nil && asksInLoops(s.Validate.ForEach)
-}
-
-// askedBy tells of context entries that ask somebody.
-func askedBy(entries []*policy.ContextEntry) bool {
-	return slices.ContainsFunc(entries, func(e *policy.ContextEntry) bool {
+	return slices.ContainsFunc(s.ContextEntries(), func(e *policy.ContextEntry) bool {
 		return e.APICall != nil || e.ImageRegistry != nil || e.GlobalReference != nil
 	})
-}
-
-func asksInLoops(loops []*policy.ForEach) bool {
-	return slices.ContainsFunc(loops, func(l *policy.ForEach) bool { return askedBy(l.Context) || asksInLoops(l.ForEach) })
 }
