@@ -54,3 +54,35 @@ spec: {policyRefs: [{name: excepted, kind: ValidatingPolicy}]}
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
+
+// TestPayloadOfSeveral: a payload is one document. A file with more, with none, or with something behind
+// the document that cannot be read is judged by none of them.
+func TestPayloadOfSeveral(t *testing.T) {
+	files := map[string]string{
+		"policy.yaml": `apiVersion: policies.kyverno.io/v1
+kind: ValidatingPolicy
+metadata: {name: staged}
+spec:
+  evaluation: {mode: JSON}
+  validations: [{expression: "object.stage == 'one'"}]
+`,
+		"two.yaml":       "stage: one\n---\nstage: two\n",
+		"stream.json":    `{"stage": "one"} {"stage": "two"}`,
+		"junk.yaml":      "{stage: one} and more\n",
+		"none.yaml":      "# nothing\n",
+		"dir/a.yaml":     "stage: one\n",
+		"dir/b.yaml":     "stage: two\n",
+		"commented.yaml": "# one\n---\nstage: one\n",
+		"kyverno-test.yaml": `{policies: [policy.yaml], jsonPayloads: [two.yaml, stream.json, junk.yaml, none.yaml, dir, commented.yaml], results: [
+  {policy: staged, isValidatingPolicy: true, result: pass}]}`,
+	}
+	want := ` | two.yaml | pass | notJudged | two.yaml has 2 documents, and a JSON payload is one
+ | stream.json | pass | notJudged | stream.json has 2 documents, and a JSON payload is one
+ | junk.yaml | pass | notJudged | junk.yaml is no JSON object: something that cannot be read follows the document in braces; correct it, or put --- between documents
+ | none.yaml | pass | notJudged | none.yaml has 0 documents, and a JSON payload is one
+ | dir | pass | notJudged | dir has 2 documents, and a JSON payload is one
+ | commented.yaml | pass | pass | Ok (JSON document)`
+	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
