@@ -12,7 +12,6 @@ import (
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	sigsjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
@@ -244,11 +243,7 @@ func (e *Evaluation) documentInputs() ([]question, error) {
 // documentInput is the question of a document that is no object of a cluster.
 func documentInput(id string, at diag.Pos, data []byte) question {
 	return question{pos: at, read: func() (string, *judge.Request, diag.List) {
-		var document map[string]any
-		text, err := yaml.YAMLToJSON(data)
-		if err == nil {
-			err = kjson.Unmarshal(text, &document)
-		}
+		document, err := manifest.Map(data)
 		switch {
 		case err != nil:
 			return id, nil, diag.List{diag.Errorf(at, diag.BadRequest, "the document is no JSON object: %v", err)}

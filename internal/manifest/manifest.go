@@ -125,7 +125,7 @@ func split(data []byte) []document {
 // values are the documents of a text in JSON, which may have several, as kubectl takes them; d
 // itself where it has one, or is YAML.
 func (d document) values() (out []document) {
-	if !d.inBraces() {
+	if !inBraces(d.data) {
 		return []document{d}
 	}
 	for values := json.NewDecoder(bytes.NewReader(d.data)); ; {
@@ -142,25 +142,44 @@ func (d document) values() (out []document) {
 }
 
 // inBraces tells whether a document is written in braces or brackets.
-func (d document) inBraces() bool {
-	text := bytes.TrimLeft(d.data, " \t\r\n")
+func inBraces(data []byte) bool {
+	text := bytes.TrimLeft(data, " \t\r\n")
 	return len(text) > 0 && (text[0] == '{' || text[0] == '[')
+}
+
+// Value is what one of Documents says; nil for null.
+func Value(document []byte) (value any, err error) {
+	asJSON, err := yaml.YAMLToJSON(document)
+	if err != nil {
+		return nil, err
+	}
+	if inBraces(document) { // what follows is read only where the whole is part of something
+		if _, err := yaml.YAMLToJSON(slices.Concat([]byte("["), document, []byte("\n]"))); err != nil {
+			return nil, errors.New("something that cannot be read follows the document in braces; correct it, or put --- between documents")
+		}
+	}
+	err = kjson.Unmarshal(asJSON, &value)
+	return value, err
+}
+
+// Map is what one of Documents says where that is an object; nil for null.
+func Map(document []byte) (map[string]any, error) {
+	value, err := Value(document)
+	if err != nil {
+		return nil, err
+	}
+	out, is := value.(map[string]any)
+	if !is && value != nil {
+		return nil, errors.New("it is a list or a bare value")
+	}
+	return out, nil
 }
 
 func (d document) read(file string) ([]Object, diag.List) {
 	pos := diag.Pos{File: file, Line: d.line, Col: 1}
-	asJSON, err := yaml.YAMLToJSON(d.data)
+	value, err := Value(d.data)
 	if err != nil {
 		return nil, diag.List{d.syntax(pos, err)}
-	}
-	if d.inBraces() { // what follows is read only where the whole is part of something
-		if _, err := yaml.YAMLToJSON(slices.Concat([]byte("["), d.data, []byte("\n]"))); err != nil {
-			return nil, diag.List{diag.Errorf(pos, diag.Syntax, "something that cannot be read follows the document in braces; correct it, or put --- between documents")}
-		}
-	}
-	var value any
-	if err := kjson.Unmarshal(asJSON, &value); err != nil {
-		return nil, diag.List{diag.Errorf(pos, diag.Syntax, "the document cannot be read: %v", err)}
 	}
 	return flatten(pos, value)
 }

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	kjson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -96,21 +94,21 @@ func (r *run) document(name string, i int) (map[string]any, error) {
 	if len(r.suite.JSONPayloads) > 0 {
 		place = r.suite.place("jsonPayloads", i)
 	}
-	var document map[string]any
-	var wrong error
+	var all [][]byte
 	found := r.suite.eachFile(name, place, func(_ string, data []byte) diag.List {
-		text, err := yaml.YAMLToJSON(data)
-		if err == nil {
-			err = kjson.Unmarshal(text, &document)
-		}
-		wrong = err
+		texts, _ := manifest.Documents(data)
+		all = append(all, texts...)
 		return nil
 	})
 	switch {
 	case len(found) > 0:
 		return nil, errors.New(found[0].Message)
-	case wrong != nil:
-		return nil, fmt.Errorf("%s is no JSON object: %w", name, wrong)
+	case len(all) != 1:
+		return nil, fmt.Errorf("%s has %d documents, and a JSON payload is one", name, len(all))
+	}
+	document, err := manifest.Map(all[0])
+	if err != nil {
+		return nil, fmt.Errorf("%s is no JSON object: %w", name, err)
 	}
 	return document, nil
 }

@@ -76,11 +76,11 @@ spec:
 		"kyverno-test.yaml": `{policies: [policy.yaml], jsonPayloads: [two.yaml, stream.json, junk.yaml, none.yaml, dir, commented.yaml], results: [
   {policy: staged, isValidatingPolicy: true, result: pass}]}`,
 	}
-	want := ` | two.yaml | pass | notJudged | two.yaml has 2 documents, and a JSON payload is one
- | stream.json | pass | notJudged | stream.json has 2 documents, and a JSON payload is one
- | junk.yaml | pass | notJudged | junk.yaml is no JSON object: something that cannot be read follows the document in braces; correct it, or put --- between documents
- | none.yaml | pass | notJudged | none.yaml has 0 documents, and a JSON payload is one
- | dir | pass | notJudged | dir has 2 documents, and a JSON payload is one
+	want := ` | two.yaml | pass | notjudged | two.yaml has 2 documents, and a JSON payload is one
+ | stream.json | pass | notjudged | stream.json has 2 documents, and a JSON payload is one
+ | junk.yaml | pass | notjudged | junk.yaml is no JSON object: something that cannot be read follows the document in braces; correct it, or put --- between documents
+ | none.yaml | pass | notjudged | none.yaml has 0 documents, and a JSON payload is one
+ | dir | pass | notjudged | dir has 2 documents, and a JSON payload is one
  | commented.yaml | pass | pass | Ok (JSON document)`
 	if d := textdiff.Values(want, ran(t, folder(t, files))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -204,6 +205,9 @@ func (p *Planning) look(ctx context.Context, survey *scan.Survey, given []manife
 func (p *Planning) given(flag string, paths []string) ([]manifest.Object, error) {
 	objects, sources, found, err := input.Manifests(flag, paths, p.Stdin)
 	p.Sources, p.Done.Found = append(p.Sources, sources...), append(p.Done.Found, found...)
+	if err == nil && len(paths) > 0 && len(objects) == 0 && !found.HasErrors() {
+		err = exit.Usage(fmt.Errorf("%s: there is no object in %s", flag, strings.Join(paths, ", ")))
+	}
 	defaults := defaulting.New(p.Choices.Translate.Schemas)
 	var out []manifest.Object
 	for _, o := range objects {
