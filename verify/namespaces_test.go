@@ -52,7 +52,7 @@ spec:
 		"a condition on its name": strings.NewReplacer("MATCH", "", "CONDITION", `request.namespace == "payments-production"`).Replace(expressed),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Policy(context.Background(), parsed(t, policy), Options{Setting: seeded(theLab().setting, 2), Requests: 2000})
+			got, err := Policy(context.Background(), parsed(t, policy), Options{Setting: seeded(theLab().setting, 1), Requests: 2000})
 			if err != nil {
 				t.Fatal(err)
 			}
