@@ -32,9 +32,7 @@ func (g *generator) expressed(v *policy.Validating) {
 	}
 	templates := g.constraints(v.MatchConstraints)
 	for _, parsed := range all {
-		for _, c := range parsed.Constants() {
-			g.hints.constant(c)
-		}
+		g.hints.compared(parsed, composed)
 		g.ofNamespaces(parsed, composed)
 		for _, variable := range []string{"object", "oldObject"} {
 			for _, path := range parsed.Paths(variable, composed) {
@@ -49,7 +47,6 @@ func (g *generator) expressed(v *policy.Validating) {
 
 // ofNamespaces has namespaces have the labels and names that an expression asks for.
 func (g *generator) ofNamespaces(parsed cel.Value, composed map[string]cel.Value) {
-	var keys []string
 	named := slices.ContainsFunc(parsed.Paths("request", composed), func(path []string) bool { return slices.Equal(path, []string{"namespace"}) })
 	for _, path := range parsed.Paths("namespaceObject", composed) {
 		switch {
@@ -57,20 +54,37 @@ func (g *generator) ofNamespaces(parsed cel.Value, composed map[string]cel.Value
 			named = true
 		case len(path) != 3 || path[0] != "metadata":
 		case path[1] == "labels":
-			keys, g.labels = append(keys, path[2]), add(g.labels, path[2])
+			g.labels = add(g.labels, path[2])
 		case path[1] == "annotations":
-			keys, g.notes = append(keys, path[2]), add(g.notes, path[2])
+			g.notes = add(g.notes, path[2])
 		}
 	}
 	for _, c := range parsed.Constants() {
-		text, ok := c.(string)
-		if !ok || slices.Contains(keys, text) {
-			continue
-		}
-		g.hints.beside(keys, func() { g.hints.text(text) })
-		if named {
+		if text, ok := c.(string); ok && named {
 			g.namespace(text)
 		}
+	}
+}
+
+// compared has the constants of an expression belong to the fields and keys that it reads.
+func (h *hints) compared(parsed cel.Value, composed map[string]cel.Value) {
+	var names []string
+	for _, variable := range []string{"object", "oldObject", "namespaceObject"} {
+		for _, path := range parsed.Paths(variable, composed) {
+			for i := len(path) - 1; i >= 0; i-- {
+				if path[i] != cel.EachElement {
+					names = add(names, path[i])
+					break
+				}
+			}
+		}
+	}
+	for _, c := range parsed.Constants() {
+		near := names
+		if text, ok := c.(string); ok && slices.Contains(names, text) { // which is a key itself
+			near = nil
+		}
+		h.beside(near, func() { h.constant(c) })
 	}
 }
 

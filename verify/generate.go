@@ -27,6 +27,7 @@ type generator struct {
 	namespaces []string
 	selectors  []*policy.Selector // of namespaces
 	selected   []*policy.Selector // of objects
+	annotated  []*policy.Selector // of their annotations
 	labels     []string           // keys of labels of namespaces that expressions read
 	notes      []string           // of their annotations
 }
@@ -88,13 +89,7 @@ func (g *generator) block(b *policy.MatchBlock) {
 		}
 		g.selector(f.NamespaceSelector)
 		g.selectObjects(f.Selector)
-		for _, a := range f.Annotations {
-			for _, key := range instances(a.Key) {
-				if labelKey.MatchString(key) {
-					g.focus.add(mention{"metadata", "annotations", key})
-				}
-			}
-		}
+		g.annotated = append(g.annotated, &policy.Selector{MatchLabels: f.Annotations})
 		for _, op := range f.Operations {
 			g.operations = add(g.operations, op)
 		}
@@ -376,7 +371,10 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 			out = m.object(&shape, g.focus, 0)
 		}
 		out["apiVersion"], out["kind"] = r.Kind.APIVersion(), r.Kind.Kind
-		out["metadata"] = m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r, g.selected)
+		meta := m.metadata(g.schemas.ObjectMeta(), g.focus.at("metadata"), r)
+		m.has(meta, "labels", g.selected)
+		m.has(meta, "annotations", g.annotated)
+		out["metadata"] = meta
 		out, err := apiserver.Canonical(out, apischema.GroupVersionKind(r.Kind))
 		if err == nil && (loose || typ.Missing(out) == "") {
 			return out
@@ -387,7 +385,7 @@ func (g *generator) object(c *choice, r *Request) map[string]any {
 
 // metadata is what every stored object has, whatever its schema: labels and
 // annotations are texts and their keys are valid.
-func (m *maker) metadata(typ *schema.Type, f *focus, r *Request, selected []*policy.Selector) map[string]any {
+func (m *maker) metadata(typ *schema.Type, f *focus, r *Request) map[string]any {
 	loose := m.loose
 	m.loose = false
 	defer func() { m.loose = loose }()
@@ -399,13 +397,17 @@ func (m *maker) metadata(typ *schema.Type, f *focus, r *Request, selected []*pol
 	if r.Namespace != "" && (r.Resource != "namespaces" || r.Group != "") {
 		out["namespace"] = r.Namespace
 	}
-	labels, _ := out["labels"].(map[string]any)
-	m.meet(selected, func(key, value string) {
-		if labels == nil {
-			labels = map[string]any{}
-			out["labels"] = labels
-		}
-		labels[key] = value
-	}, func(key string) { delete(labels, key) })
 	return out
+}
+
+// has has metadata meet selectors of labels, or of annotations.
+func (m *maker) has(meta map[string]any, name string, selectors []*policy.Selector) {
+	values, _ := meta[name].(map[string]any)
+	m.meet(selectors, func(key, value string) {
+		if values == nil {
+			values = map[string]any{}
+			meta[name] = values
+		}
+		values[key] = value
+	}, func(key string) { delete(values, key) })
 }
