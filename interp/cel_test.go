@@ -170,3 +170,20 @@ func TestMatchConditionsThatAreTooLarge(t *testing.T) {
 		}
 	}
 }
+
+// TestConditionsWithoutAuthorizer: a policy whose match conditions ask the authorizer never judges, whoever
+// is allowed what: they are asked once more where nobody answers.
+func TestConditionsWithoutAuthorizer(t *testing.T) {
+	world := &Offline{Allow: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+		return authorizer.DecisionAllow, "", nil
+	})}
+	for condition, want := range map[string]Status{"true": Fail, "authorizer.group('').resource('pods').check('get').allowed()": None} {
+		source := strings.Replace(widgetPolicy(`validate: {deny: {}}`), "spec:\n", "spec:\n  webhookConfiguration: {matchConditions: [{name: a, expression: \""+condition+"\"}]}\n", 1)
+		if !strings.Contains(source, condition) {
+			t.Fatal(source)
+		}
+		if got := judgeOne(t, source, &Request{Admission: create(object(t, `{metadata: {name: a, namespace: team}}`))}, world); got.Status != want {
+			t.Errorf("%s: got %s (%s), want %s", condition, got.Status, got.Message, want)
+		}
+	}
+}
