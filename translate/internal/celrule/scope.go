@@ -255,7 +255,7 @@ func PolicyConditions(p *policy.Policy, o *api.Options, notes *diag.List) (out [
 		}
 		for _, name := range []string{"authorizer", "params", "variables", "namespaceObject"} {
 			if native.Mentions(v, name) {
-				d := diag.Warnf(c.Pos, diag.NoExpression, "a match condition of a policy cannot read %s; the webhook will judge this policy", name)
+				d := diag.Warnf(c.Pos, diag.InvalidRule, "a match condition of a policy cannot read %s; nothing judges this policy, as in Kyverno", name)
 				return nil, &d
 			}
 		}
