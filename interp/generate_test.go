@@ -252,3 +252,45 @@ func describe(g *interp.Generation) string {
 	}
 	return strings.TrimSuffix(out, " ")
 }
+
+// An exception that names a generate rule and matches its trigger keeps the rule from all that it does:
+// at the request, and later when its work is done.
+func TestGenerateExceptions(t *testing.T) {
+	const rule = "generate: {apiVersion: v1, kind: ConfigMap, name: c, namespace: dev, synchronize: true, data: {data: {a: b}}}\n"
+	const head = "apiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: any}\nspec:\n"
+	trigger := object(t, namespaceTrigger)
+	other := object(t, strings.Replace(namespaceTrigger, `"1"`, `"2"`, 1))
+	for name, tt := range map[string]struct {
+		spec     string
+		excepted bool
+	}{
+		"the rule":         {`{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Namespace]}}]}}`, true},
+		"a wildcard":       {`{exceptions: [{policyName: p, ruleNames: ["*"]}], match: {any: [{resources: {kinds: [Namespace]}}]}}`, true},
+		"a name":           {`{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Namespace], names: [d*]}}]}}`, true},
+		"another rule":     {`{exceptions: [{policyName: p, ruleNames: [s]}], match: {any: [{resources: {kinds: [Namespace]}}]}}`, false},
+		"another policy":   {`{exceptions: [{policyName: q, ruleNames: [r]}], match: {any: [{resources: {kinds: [Namespace]}}]}}`, false},
+		"another kind":     {`{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Secret]}}]}}`, false},
+		"conditions":       {`{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Namespace]}}]}, conditions: {all: [{key: "{{ request.name }}", operator: Equals, value: dev}]}}`, true},
+		"other conditions": {`{exceptions: [{policyName: p, ruleNames: [r]}], match: {any: [{resources: {kinds: [Namespace]}}]}, conditions: {all: [{key: "{{ request.name }}", operator: Equals, value: qa}]}}`, false},
+	} {
+		f, found := policy.Parse("e.yaml", []byte(head+"  "+tt.spec+"\n"))
+		if found.HasErrors() || len(f.Exceptions) != 1 {
+			t.Fatalf("%s: %v", name, found)
+		}
+		in := interp.New([]*policy.Policy{generatePolicy(t, "ClusterPolicy", rule)}, f.Exceptions, &interp.Offline{}, interp.Limits{})
+		for operation, request := range map[string]*interp.Request{
+			"CREATE": requestOf("CREATE", trigger, nil), "UPDATE": requestOf("UPDATE", trigger, other), "DELETE": requestOf("DELETE", nil, trigger),
+		} {
+			got := in.GenerateTriggers(t.Context(), request)
+			if len(got) != 1 || (got[0].Action == "") != tt.excepted || (got[0].Status == interp.Skip) != tt.excepted || (len(got[0].Exceptions) == 1) != tt.excepted {
+				t.Errorf("%s: %s: %+v", name, operation, got)
+			}
+			if operation == "DELETE" {
+				continue
+			}
+			if g := in.Generate(t.Context(), request, "p", "r", &interp.Offline{}); (len(g.Targets) == 0) != tt.excepted || (g.Status == interp.Skip) != tt.excepted {
+				t.Errorf("%s: %s: %+v", name, operation, g)
+			}
+		}
+	}
+}
