@@ -58,3 +58,21 @@ func TestRoomAmongThoseThatWait(t *testing.T) {
 		t.Error("no room among those of an address that has many")
 	}
 }
+
+// Where a review crashes what decodes it, its memory is given back too.
+func TestMemoryOfACrash(t *testing.T) {
+	m := newMemory(1<<20, newMetrics(nil))
+	b := &body{memory: m, host: "host", small: m.small.Of("host"), large: m.large.Of("host"), chunks: [][]byte{[]byte("{}")}, size: 2}
+	m.metrics.waits = nil // which crashes it
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("nothing crashes")
+			}
+		}()
+		_, _, _ = m.decode(t.Context(), b)
+	}()
+	if left := m.judgedSmall.Left(); left != maxJudged*smallBody {
+		t.Errorf("%d bytes are left of %d", left, maxJudged*smallBody)
+	}
+}
