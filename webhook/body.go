@@ -290,16 +290,18 @@ func (m *memory) decode(ctx context.Context, b *body) (in *review, done func(), 
 		of, size = m.judgedLarge, min(size, m.most)
 	}
 	began, share := time.Now(), of.Of(b.host)
+	defer func() {
+		if in == nil { // also where it crashes
+			share.Free()
+		}
+	}()
 	err = share.Take(ctx, size)
 	m.metrics.waits.WithLabelValues(waitJudge).Observe(time.Since(began).Seconds())
 	if err != nil {
-		share.Free()
 		return nil, nil, errBusy
 	}
-	done = share.Free
 	if in, err = decode(slices.Concat(b.chunks...)); err != nil {
-		done()
 		return nil, nil, err
 	}
-	return in, done, nil
+	return in, share.Free, nil
 }

@@ -57,8 +57,10 @@ type Options struct {
 	// Log has lines of what is refused and of what fails; the zero value writes none.
 	Log logr.Logger
 
-	MaxBytes  int64 // of a review; 8 MiB: two objects, and what is around them
-	MaxMemory int64 // of all large reviews that are read, and of all that are judged; 16 MiB
+	MaxBytes int64 // of a review; 8 MiB: two objects, and what is around them
+	// MaxMemory is of all large reviews that are judged, and of all that are read, but for four of
+	// these, which may take up to MaxBytes each beyond it; 16 MiB.
+	MaxMemory int64
 	// Drain is how long the server goes on after it says that it is not ready, so
 	// that no new connections come; 5 s.
 	Drain time.Duration
