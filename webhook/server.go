@@ -18,6 +18,7 @@ import (
 
 	"github.com/kvap/kvap/internal/turns"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook/registration"
 )
 
@@ -26,6 +27,8 @@ import (
 type Options struct {
 	// World is what rules look things up in.
 	World interp.World
+	// WorldOf is what the rules of a policy look things up in; nil is World for all.
+	WorldOf func(*policy.Policy) interp.World
 	// Roles are what is bound to a user, as namespace:name, and the cluster roles;
 	// nil knows of none.
 	Roles func(ctx context.Context, user User, namespace string) (roles, clusterRoles []string, err error)
@@ -81,6 +84,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Ready == nil {
 		o.Ready = func() error { return nil }
+	}
+	if o.WorldOf == nil {
+		o.WorldOf = func(*policy.Policy) interp.World { return o.World }
 	}
 	if o.Record == nil {
 		o.Record = func(Record) {}

@@ -109,7 +109,7 @@ func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exceptio
 		return &servedPolicy{p, old.engine, old.rules, old.evaluatesConditions}
 	}
 	one := &servedPolicy{Policy: p, rules: map[string]*policy.Rule{}, evaluatesConditions: registration.EvaluatesNone(p.Policy)}
-	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.World, interp.Limits{})
+	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.WorldOf(p.Policy), interp.Limits{})
 	for _, r := range policy.Expand(p.Policy) {
 		if _, taken := one.rules[r.Name]; !taken {
 			one.rules[r.Name] = r

@@ -31,6 +31,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/background"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/webhook"
 	"github.com/kvap/kvap/webhook/certs"
@@ -96,7 +97,11 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.world, err = o.options.world(ctx, config, o.namespace, false, asked, o.log); err != nil {
+	called, err := callMetrics()
+	if err != nil {
+		return err
+	}
+	if o.world, err = o.options.world(ctx, config, world.Options{RegistrySecrets: o.namespace, Asked: asked, Called: called}, o.log); err != nil {
 		return err
 	}
 	if err = o.world.Run(ctx); err != nil {
@@ -123,7 +128,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	}
 	o.server = webhook.New(webhook.Options{
 		ClientCAs: callers, ClientNames: o.options.ClientNames,
-		World: o.world, DryRun: world.DryRun, Start: o.start, User: self,
+		World: o.world, WorldOf: o.worldOf, DryRun: world.DryRun, Start: o.start, User: self,
 		ExcludeGroups: o.options.ExcludeGroups, Certificate: o.certs.Certificate, Record: o.record, Metrics: metrics.Registry, Log: o.log,
 		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
 			roles, clusterRoles := o.world.Roles(u.Name, u.Groups, namespace)
@@ -132,6 +137,11 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 		Ready: func() error { return errors.Join(o.world.Ready(), o.certs.Ready()) },
 	})
 	return nil
+}
+
+// worldOf is what the rules of a policy look things up in: what it is about as it is now.
+func (o *fallback) worldOf(p *policy.Policy) interp.World {
+	return o.world.About(func(group, resource string) bool { return registration.IsAbout(p, group, resource, o.world.Served().All()) })
 }
 
 // certificates are those of the folder, or of an authority of kvap's own.

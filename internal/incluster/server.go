@@ -79,20 +79,17 @@ func (o Webhook) Check() error {
 // apiCallToken is the file with the token that services are asked with.
 const apiCallToken = "/var/run/secrets/kvap/apicall/token"
 
-// world is what rules look up; live where the API server is asked each time.
-func (o Webhook) world(ctx context.Context, config *rest.Config, namespace string, live bool, asked func(world.Asked), log logr.Logger) (*world.World, error) {
-	formats, err := builtinFormats()
-	if err != nil {
+// world is what rules look up, with what the flags say of it.
+func (o Webhook) world(ctx context.Context, config *rest.Config, options world.Options, log logr.Logger) (w *world.World, err error) {
+	if options.Formats, err = builtinFormats(); err != nil {
 		return nil, err
 	}
-	trust, err := o.trust(ctx, log)
-	if err != nil {
+	if options.SigstoreTrust, err = o.trust(ctx, log); err != nil {
 		return nil, err
 	}
-	return world.New(config, world.Options{
-		Formats: formats, Asked: asked, Services: o.Services, TokenFile: apiCallToken, Live: live,
-		Registries: o.Registries, LocalRegistries: o.LocalRegistries, SigstoreTrust: trust, BindRepository: o.BindRepository, RegistrySecrets: namespace,
-	})
+	options.Services, options.TokenFile = o.Services, apiCallToken
+	options.Registries, options.LocalRegistries, options.BindRepository = o.Registries, o.LocalRegistries, o.BindRepository
+	return world.New(config, options)
 }
 
 // Run runs the controller, with the webhook beside it if one is wanted. Both end
@@ -101,7 +98,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	c := o.Controller
 	if !o.Webhook.Enabled() {
 		if c.Reports != "" {
-			live, err := o.Webhook.world(ctx, config, c.Namespace, true, nil, log)
+			live, err := o.Webhook.world(ctx, config, world.Options{RegistrySecrets: c.Namespace, Live: true}, log)
 			if err != nil {
 				return err
 			}
@@ -173,7 +170,7 @@ func (o Options) cleaning(ctx context.Context, config *rest.Config, served inter
 		if served != nil {
 			return served, nil
 		}
-		return Webhook{Services: o.Webhook.Services}.world(ctx, config, "", true, nil, log)
+		return Webhook{Services: o.Webhook.Services}.world(ctx, config, world.Options{Live: true}, log)
 	})
 	c := o.Controller
 	options := cleanup.Options{
@@ -204,6 +201,20 @@ func imageMetrics() (func(world.Asked), error) {
 			took.WithLabelValues(a.What).Observe(a.Took.Seconds())
 		}
 	}, nil
+}
+
+// callMetrics count API calls of rules that read, by what answers them.
+func callMetrics() (func(by string), error) {
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kvap_webhook_api_calls_total", Help: "API calls of rules that read, by what answered them: memory, the server, or the server's answer to another call.",
+	}, []string{"by"})
+	if err := register(&calls); err != nil {
+		return nil, err
+	}
+	for _, by := range []string{world.ByMemory, world.ByServer, world.ByAnother} {
+		calls.WithLabelValues(by)
+	}
+	return func(by string) { calls.WithLabelValues(by).Inc() }, nil
 }
 
 // A trustCounter counts how often the trusted root of images was read, because it had changed,

@@ -44,6 +44,19 @@ func ruleTargets(p *policy.Policy, verb Verb, kinds Kinds) (list []ruleTarget, m
 	return list, slices.Compact(missing)
 }
 
+// IsAbout reports whether a policy may have something to say of objects of a resource.
+func IsAbout(p *policy.Policy, group, resource string, kinds Kinds) bool {
+	for _, verb := range []Verb{Validate, Mutate} {
+		targets, _ := ruleTargets(p, verb, kinds)
+		if slices.ContainsFunc(targets, func(t ruleTarget) bool {
+			return policy.Wildcard(t.group, group) && policy.Wildcard(t.plural(), resource)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 func unserved(kinds Kinds, text string) bool {
 	k, ok := policy.ParseKind(text)
 	return !ok || k.Kind != "*" && len(kinds.Resources(k.Group, k.Version, k.Kind)) == 0

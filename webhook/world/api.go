@@ -51,14 +51,16 @@ func (w *World) API(ctx context.Context, path string, data []byte) ([]byte, erro
 		return w.ask(ctx, http.MethodPost, dry(ctx, path), data)
 	}
 	at, plain := placeOf(path)
-	if !plain || w.options.Live {
-		return w.ask(ctx, http.MethodGet, path, nil)
+	plain = plain && !w.options.Live
+	if plain {
+		if answer, ok := w.watches.answer(at); ok {
+			w.options.Called(ByMemory)
+			return answer, nil
+		}
 	}
-	if answer, ok := w.watches.answer(at); ok {
-		return answer, nil
-	}
+	w.options.Called(ByServer)
 	answer, err := w.ask(ctx, http.MethodGet, path, nil)
-	if err == nil {
+	if err == nil && plain {
 		w.watches.consider(at, answer)
 	}
 	return answer, err

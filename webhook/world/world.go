@@ -49,9 +49,20 @@ type Options struct {
 	MaxBytes  int64         // of an answer; 2 MiB
 	// Live asks the API server each time, and watches nothing for API calls.
 	Live bool
+	// Called is told what an API call that reads was answered by: ByMemory, ByServer or
+	// ByAnother; nil hears of none.
+	Called func(by string)
 	// Formats knows the formats of fields; nil knows none.
 	Formats func(group, version, kind string, field []string) interp.Format
 }
+
+// What an API call is answered by: what is watched, the API server, or the API server's answer to
+// another call.
+const (
+	ByMemory  = "memory"
+	ByServer  = "server"
+	ByAnother = "another"
+)
 
 // A World is the cluster and what is around it. It is safe for concurrent use once
 // Run was called.
@@ -63,6 +74,7 @@ type World struct {
 	dynamic    dynamic.Interface
 
 	watches    *watches
+	readings   *readings
 	namespaces *watch
 	roles      *bindings
 	served     *Served
@@ -89,7 +101,10 @@ func (w *World) Format(group, version, kind string, field []string) interp.Forma
 // New makes a world. Nothing is asked before Run.
 func New(config *rest.Config, o Options) (*World, error) {
 	o.Timeout, o.MaxBytes = cmp.Or(o.Timeout, 10*time.Second), cmp.Or(o.MaxBytes, 2<<20)
-	w := &World{options: o}
+	if o.Called == nil {
+		o.Called = func(string) {}
+	}
+	w := &World{options: o, readings: newReadings(o.Called)}
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // those who wait for an answer are users
 	base, _, err := rest.DefaultServerUrlFor(config)

@@ -92,7 +92,9 @@ func TestImmediateDuplicates(t *testing.T) {
 	for kind, text := range unique() {
 		t.Run(kind, func(t *testing.T) {
 			shared.Apply(t, text)
-			testcluster.Soon(t, "a denial", func() bool { return isTaken(shared.Create(t.Context(), ingress("one", "other-1.example.com"), client.DryRunAll)) })
+			testcluster.Soon(t, "a denial", func() bool {
+				return isTaken(shared.Create(t.Context(), ingress("one", "other-1.example.com"), client.DryRunAll))
+			})
 			write := func(ctx context.Context) {
 				_ = shared.Create(ctx, ingress("beside", "beside.example.com"), client.DryRunAll)
 				o := ingress("other-1", "other-1.example.com")
@@ -129,4 +131,6 @@ func TestImmediateDuplicates(t *testing.T) {
 	}
 }
 
-func isTaken(err error) bool { return err != nil && strings.Contains(err.Error(), "The host is taken.") }
+func isTaken(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "The host is taken.")
+}
