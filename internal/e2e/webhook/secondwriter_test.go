@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,11 +18,13 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/testcluster"
 )
 
@@ -255,8 +258,8 @@ func TestInjectedAuthority(t *testing.T) {
 	}
 }
 
-// A second instance, of another namespace, is not ready, says so in a metric and in its log, and
-// writes nothing.
+// A second instance, of another namespace, is not ready, says so in a metric, in its log, in an event
+// of its namespace and to kvap status, and writes nothing.
 func TestSecondInstance(t *testing.T) {
 	shared.Namespace(t, "stream", nil)
 	shared.start(t, "")
@@ -278,6 +281,19 @@ func TestSecondInstance(t *testing.T) {
 	}
 	if answer, err := http.Get("http://" + addresses[1] + "/readyz"); err != nil || answer.StatusCode == http.StatusOK {
 		t.Errorf("it is ready: %v", err)
+	}
+	testcluster.Soon(t, "an event tells of it", func() bool {
+		var list eventsv1.EventList
+		if err := shared.List(t.Context(), &list, client.InNamespace("kube-system")); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "StandingBy" && e.Type == "Warning" && strings.Contains(e.Note, "the one of the namespace default")
+		})
+	})
+	told, err := exec.Command(shared.Kvap, "status", "--kubeconfig", shared.Plane.Kubeconfig(controlplane.Admin)).CombinedOutput()
+	if want := "the namespace kube-system stands by"; !strings.Contains(string(told), want) {
+		t.Errorf("kvap status lacks %q: %v\n%s", want, err, told)
 	}
 	before := shared.versions(t)
 	time.Sleep(4 * time.Second)
