@@ -10,9 +10,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -27,6 +29,13 @@ const (
 	claimRetry     = 5 * time.Second
 )
 
+// ReasonStandingBy is the reason of the events by which an instance tells that it stands by, when
+// it begins to and each StandingByEvery.
+const (
+	ReasonStandingBy = "StandingBy"
+	StandingByEvery  = 10 * time.Minute
+)
+
 // instanceKey is the annotation of what the controller writes that names its instance.
 const instanceKey = "kvap.dev/instance"
 
@@ -38,8 +47,17 @@ type claim struct {
 	leases   coordinationv1client.LeaseInterface
 	instance string
 	now      func() time.Time
+	tell     func(why error) // that the instance stands by
 	// standing is why the instance does not lead; nil where it does, or need not.
 	standing atomic.Pointer[error]
+}
+
+// standingBy makes an event, about its own lease, of an instance that stands by.
+func standingBy(recorder events.EventRecorder, instance string) func(why error) {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: instance, Name: leaseName}}
+	return func(why error) {
+		recorder.Eventf(lease, nil, corev1.EventTypeWarning, ReasonStandingBy, "Lead", "this instance stands by and writes nothing: %v", why)
+	}
 }
 
 // metric is one while the instance stands by.
@@ -98,7 +116,7 @@ func (c *claim) leads(lead func(context.Context) error) func(context.Context) er
 // await returns when the cluster is claimed, or tells that nobody may claim it, as where the
 // controller's roles are of an earlier version: it leads then without a claim.
 func (c *claim) await(ctx context.Context) (claimed bool) {
-	said := ""
+	said, told := "", time.Time{}
 	for {
 		err, wait := c.take(ctx), leaseRetry
 		switch {
@@ -111,6 +129,10 @@ func (c *claim) await(ctx context.Context) (claimed bool) {
 		case errors.Is(err, errOtherInstance):
 			c.standing.Store(&err)
 			wait = claimRetry
+			if c.now().Sub(told) >= StandingByEvery {
+				c.tell(err)
+				told = c.now()
+			}
 		}
 		if text := err.Error(); text != said && ctx.Err() == nil {
 			log.FromContext(ctx).Error(err, "this instance stands by and writes nothing")

@@ -49,7 +49,8 @@ func TestStandsBy(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	second := &claim{leases: leases, instance: "two", now: time.Now}
+	told := make(chan error, 100)
+	second := &claim{leases: leases, instance: "two", now: time.Now, tell: func(why error) { told <- why }}
 	ended := make(chan error)
 	go func() {
 		ended <- second.leads(func(context.Context) error { t.Error("the second leads"); return nil })(ctx)
@@ -59,6 +60,9 @@ func TestStandsBy(t *testing.T) {
 	}
 	if why := second.standing.Load(); !errors.Is(*why, errOtherInstance) {
 		t.Errorf("it stands by for another reason: %v", *why)
+	}
+	if why := <-told; !errors.Is(why, errOtherInstance) {
+		t.Errorf("it tells that it stands by for another reason: %v", why)
 	}
 	cancel() // another replica has the lease
 	if err := <-ended; err != nil || second.standing.Load() != nil {

@@ -69,6 +69,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 		outages:   outages,
 	}
 	p.claim.leases, p.claim.instance, p.claim.now = kube.CoordinationV1().Leases(claimNamespace), options.Namespace, time.Now
+	p.claim.tell = standingBy(m.GetEventRecorder(Manager), options.Namespace)
 	if err := ctrlmetrics.Registry.Register(p.claim.metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,6 +57,7 @@ func Read(ctx context.Context, c *cluster.Connection, counts func(namespace stri
 		return nil, err
 	}
 	r.readWebhook(ctx)
+	r.readStandingBy(ctx)
 	return r, r.readParams(ctx)
 }
 
@@ -350,6 +352,38 @@ func replicaNote(service admissionregistrationv1.ServiceReference, fails, ready 
 	}
 	return fmt.Sprintf("%s at the Service %s/%s for kvap's webhook, and %s with failurePolicy Fail: while it is away, requests are refused; run two (replicas: 2)",
 		many, service.Namespace, service.Name, report.Count(fails, "of its entries is", "of its entries are"))
+}
+
+// readStandingBy notes which instances of kvap stand by, because another one controls the cluster, by
+// their events. Who may not read these is told nothing: it is a hint.
+func (r *Reader) readStandingBy(ctx context.Context) {
+	list, err := r.Dynamic.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).List(ctx,
+		metav1.ListOptions{FieldSelector: "reason=" + controller.ReasonStandingBy})
+	if err != nil {
+		return
+	}
+	for _, u := range list.Items {
+		e := &eventsv1.Event{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, e) != nil {
+			continue
+		}
+		if note := standingByNote(e, r.Now()); note != "" && !slices.Contains(r.notes, note) {
+			r.notes = append(r.notes, note)
+		}
+	}
+}
+
+// standingByNote is what an event says of an instance that stands by; "" where it has not said so
+// for long, or somebody else says so.
+func standingByNote(e *eventsv1.Event, now time.Time) string {
+	last := e.EventTime.Time
+	if e.Series != nil {
+		last = e.Series.LastObservedTime.Time
+	}
+	if e.ReportingController != controller.Manager || now.Sub(last) > 2*controller.StandingByEvery {
+		return ""
+	}
+	return fmt.Sprintf("the kvap of the namespace %s stands by and writes nothing, because another one controls the cluster; uninstall one of them", e.Namespace)
 }
 
 // The times of a watch. What is not watched, such as params, is looked at again

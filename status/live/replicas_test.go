@@ -3,10 +3,15 @@ package live
 import (
 	"strings"
 	"testing"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/controller"
 )
 
 // One replica alone is told of where requests are refused without it.
@@ -44,5 +49,25 @@ webhooks:
 	}
 	if note := replicaNote(service, 2, slices()); !strings.Contains(note, "no replica answers") {
 		t.Errorf("none: %q", note)
+	}
+}
+
+// An instance that stands by is told of while it says so.
+func TestStandingByNote(t *testing.T) {
+	now := time.Now()
+	at := func(ago time.Duration) metav1.MicroTime { return metav1.NewMicroTime(now.Add(-ago)) }
+	for name, tt := range map[string]struct {
+		event eventsv1.Event
+		told  bool
+	}{
+		"a moment ago":          {eventsv1.Event{ReportingController: controller.Manager, EventTime: at(time.Minute)}, true},
+		"again a moment ago":    {eventsv1.Event{ReportingController: controller.Manager, EventTime: at(time.Hour), Series: &eventsv1.EventSeries{LastObservedTime: at(time.Minute)}}, true},
+		"no more":               {eventsv1.Event{ReportingController: controller.Manager, EventTime: at(time.Hour)}, false},
+		"of another controller": {eventsv1.Event{ReportingController: "other", EventTime: at(time.Minute)}, false},
+	} {
+		tt.event.Namespace = "other"
+		if note := standingByNote(&tt.event, now); strings.Contains(note, "the kvap of the namespace other stands by") != tt.told {
+			t.Errorf("%s: %q", name, note)
+		}
 	}
 }
