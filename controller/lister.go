@@ -112,7 +112,7 @@ func (l *policyLister) isOutdated(ctx context.Context) bool {
 		n += len(objects)
 		for i := range objects {
 			o := &objects[i]
-			if s := l.sources[TranslationName(referenceTo(o))]; s == nil || s.version != o.GetResourceVersion() || s.otherwise != l.modeOf(o, modes) {
+			if s := l.sources[TranslationName(referenceTo(o))]; s == nil || !s.says(o) || s.otherwise != l.modeOf(o, modes) {
 				return true
 			}
 		}

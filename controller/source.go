@@ -81,7 +81,8 @@ func referenceTo(o *unstructured.Unstructured) v1alpha1.PolicyReference {
 // readSource makes a source of an object, in a mode where it says none. before is what it was the last time, nil
 // where it is new; then remembered is the text of the last good version, if any.
 func readSource(o *unstructured.Unstructured, otherwise string, before *policySource, remembered func() []byte) *policySource {
-	if before != nil && before.version == o.GetResourceVersion() && before.otherwise == otherwise {
+	if before != nil && before.otherwise == otherwise && before.says(o) {
+		before.version = o.GetResourceVersion()
 		return before
 	}
 	text := sourceText(o)
@@ -100,6 +101,12 @@ func readSource(o *unstructured.Unstructured, otherwise string, before *policySo
 	}
 	s.act(before)
 	return s
+}
+
+// says reports whether an object says what it said when it was read, whatever its status is by now.
+func (s *policySource) says(o *unstructured.Unstructured) bool {
+	return s.version == o.GetResourceVersion() ||
+		!s.uninstalled && s.generation == o.GetGeneration() && versionOf(o) == sourceVersion{s.ref.UID, s.digest}
 }
 
 // fallBack takes the last good version, if the policy is worse than that.

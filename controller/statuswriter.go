@@ -135,6 +135,7 @@ func (s *statusWriter) writeOne(ctx context.Context, have, want *v1alpha1.Policy
 	if err := s.writer.client.Status().Patch(ctx, want, patch, client.FieldOwner(Manager)); err != nil {
 		return err
 	}
+	s.edited.written(want.Name)
 	s.sendEvents(want.Spec.Source, have.Status, status)
 	return nil
 }

@@ -230,15 +230,29 @@ func (w *watcher) inform(ctx context.Context, kind client.Object) (cache.Informe
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { w.changed() },
 		UpdateFunc: func(before, after any) {
-			a, ok := before.(metav1.Object)
-			b, also := after.(metav1.Object)
-			if !ok || !also || a.GetResourceVersion() != b.GetResourceVersion() {
+			if !isSame(before, after) {
 				w.changed()
 			}
 		},
 		DeleteFunc: func(any) { w.changed() },
 	})
 	return informer, err
+}
+
+// isSame reports whether an object is as it was before, or, of a policy, whether only its status is
+// another one.
+func isSame(before, after any) bool {
+	a, ok := before.(metav1.Object)
+	b, also := after.(metav1.Object)
+	if !ok || !also {
+		return false
+	}
+	if a.GetResourceVersion() == b.GetResourceVersion() {
+		return true
+	}
+	was, ok := before.(*unstructured.Unstructured)
+	is, also := after.(*unstructured.Unstructured)
+	return ok && also && was.GetGeneration() == is.GetGeneration() && versionOf(was) == versionOf(is)
 }
 
 func unstructuredOf(gvk apischema.GroupVersionKind) *unstructured.Unstructured {

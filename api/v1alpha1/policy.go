@@ -10,7 +10,9 @@ import (
 // ClusterPolicy. The outcome is in the PolicyTranslation of the policy.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=kcpol,categories=kvap
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="ACTION",type=string,JSONPath=`.spec.validationFailureAction`
 // +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.metadata.annotations.kvap\.dev/mode`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -20,6 +22,8 @@ type ClusterPolicy struct {
 
 	// +required
 	Spec PolicySpec `json:"spec"`
+	// +optional
+	Status Readiness `json:"status,omitzero"`
 }
 
 // ClusterPolicyList is a list of ClusterPolicies.
@@ -35,7 +39,9 @@ type ClusterPolicyList struct {
 // outcome is in the PolicyTranslation of the policy.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,path=policies,shortName=kpol,categories=kvap
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="ACTION",type=string,JSONPath=`.spec.validationFailureAction`
 // +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.metadata.annotations.kvap\.dev/mode`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -45,6 +51,8 @@ type Policy struct {
 
 	// +required
 	Spec PolicySpec `json:"spec"`
+	// +optional
+	Status Readiness `json:"status,omitzero"`
 }
 
 // PolicyList is a list of Policies.
@@ -60,7 +68,9 @@ type PolicyList struct {
 // ValidatingPolicy. The outcome is in the PolicyTranslation of the policy.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,path=validatingpolicies,shortName=kvpol,categories=kvap
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="ACTIONS",type=string,JSONPath=`.spec.validationActions`
 // +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.metadata.annotations.kvap\.dev/mode`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -71,6 +81,8 @@ type ValidatingPolicy struct {
 	// Spec is checked when the policy is compiled.
 	// +required
 	Spec Open `json:"spec"`
+	// +optional
+	Status Readiness `json:"status,omitzero"`
 }
 
 // ValidatingPolicyList is a list of ValidatingPolicies.
@@ -86,7 +98,9 @@ type ValidatingPolicyList struct {
 // Kyverno's NamespacedValidatingPolicy. The outcome is in the PolicyTranslation of the policy.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Namespaced,path=namespacedvalidatingpolicies,shortName=knvpol,categories=kvap
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="ACTIONS",type=string,JSONPath=`.spec.validationActions`
 // +kubebuilder:printcolumn:name="MODE",type=string,JSONPath=`.metadata.annotations.kvap\.dev/mode`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -97,6 +111,8 @@ type NamespacedValidatingPolicy struct {
 	// Spec is checked when the policy is compiled.
 	// +required
 	Spec Open `json:"spec"`
+	// +optional
+	Status Readiness `json:"status,omitzero"`
 }
 
 // NamespacedValidatingPolicyList is a list of NamespacedValidatingPolicies.
@@ -106,6 +122,15 @@ type NamespacedValidatingPolicyList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []NamespacedValidatingPolicy `json:"items"`
+}
+
+// Readiness is what a policy says itself of how it is. All else is in its PolicyTranslation.
+type Readiness struct {
+	// Conditions are Ready, as the PolicyTranslation has it, with the generation of the policy
+	// that it is about.
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // KyvernoAPIVersion is that of the kind of Kyverno whose spec a kind of kvap.dev has.
