@@ -133,7 +133,7 @@ func (m *editMarker) Reconcile(ctx context.Context, of reconcile.Request) (recon
 	switch {
 	case apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: retryAfter / 10}, nil
-	case apierrors.IsForbidden(err): // as by roles of an earlier version
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err): // as by roles of an earlier version, or a policy on */*
 		return reconcile.Result{}, reconcile.TerminalError(err)
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)

@@ -59,12 +59,14 @@ func TestWebhookTakesNoGrant(t *testing.T) {
 }
 
 // denied are what the controller may write although a policy on every kind can deny it.
-// Nothing depends on events, reports and questions; the Secret and the ConfigMap are in
+// Nothing depends on events, reports, questions and what policies say of themselves; the Secret and the ConfigMap are in
 // kvap's own namespace, which can be left out (docs/controller.md, "What no policy judges").
 func denied(g grant) bool {
 	switch g.group + "/" + g.resource {
 	case "/events", "events.k8s.io/events", "openreports.io/reports", "openreports.io/clusterreports",
 		"wgpolicyk8s.io/policyreports", "wgpolicyk8s.io/clusterpolicyreports", "authorization.k8s.io/subjectaccessreviews":
+		return true
+	case "kvap.dev/clusterpolicies/status", "kvap.dev/policies/status", "kvap.dev/validatingpolicies/status", "kvap.dev/namespacedvalidatingpolicies/status":
 		return true
 	case "/secrets":
 		return g.name == "kvap-webhook-tls" || g.name == "" && g.verb == "create"
