@@ -28,20 +28,24 @@ func numbers(n int) string {
 	return "[" + strings.Join(texts, ",") + "]"
 }
 
-// counting is a Policy of a namespace with a match condition of its own that counts.
+// counting is a Policy of a namespace with four match conditions of its own that count.
 func counting(namespace, name, condition string) string {
+	var conditions strings.Builder
+	for i := range 4 {
+		fmt.Fprintf(&conditions, "    - {name: counts-%d, expression: \"request.name != '%s' && %s\"}\n", i, name, condition)
+	}
 	return fmt.Sprintf(`apiVersion: kvap.dev/v1alpha1
 kind: Policy
 metadata: {name: %[2]s, namespace: %[1]s}
 spec:
   webhookConfiguration:
-    matchConditions: [{name: counts, expression: "request.name != '%[2]s' && %[3]s"}]
-  rules:
+    matchConditions:
+%[3]s  rules:
   - name: r
     match: {any: [{resources: {kinds: [Secret]}}]}
     context: [{name: all, apiCall: {urlPath: /api/v1/namespaces/%[1]s/configmaps}}]
     validate: {failureAction: Enforce, message: m, deny: {conditions: {any: [{key: "{{ all.items | length(@) }}", operator: GreaterThan, value: 100}]}}}
-`, namespace, name, condition)
+`, namespace, name, conditions.String())
 }
 
 // apiServerTime is how long the API server has used processors.
@@ -103,18 +107,14 @@ func TestConditionsOfANamespaceCostLittle(t *testing.T) {
 				}
 				return known == many
 			})
-			began, before := time.Now(), shared.apiServerTime(t)
-			time.Sleep(4 * time.Second)
-			rest := float64(shared.apiServerTime(t)-before) / float64(time.Since(began))
 			const writes = 5
-			began, before = time.Now(), shared.apiServerTime(t)
+			began, before := time.Now(), shared.apiServerTime(t)
 			for i := range writes {
 				o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: fmt.Sprintf("one-%d", i)}}
 				t.Logf("a Secret: %.200v", shared.Create(t.Context(), o))
 			}
-			took := time.Since(began)
-			each := (shared.apiServerTime(t) - before - time.Duration(rest*float64(took))) / writes
-			t.Logf("a write took %v, and the API server %v of a processor; at rest it uses %.0f %%", took/writes, each, 100*rest)
+			took, each := time.Since(began)/writes, (shared.apiServerTime(t)-before)/writes // with what else it does meanwhile
+			t.Logf("a write took %v, and the API server at most %v of a processor", took, each)
 			if each > time.Second {
 				t.Errorf("a write costs the API server %v", each)
 			}
