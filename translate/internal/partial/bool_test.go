@@ -178,6 +178,8 @@ func TestWhere(t *testing.T) {
 		{`type(o.a) == string || type(o.a) == list || type(o.a) == map`, `size(o.a) > 1`, `size(o.a) > 1`},
 		{`o.c ? has(o.a) : has(o.b)`, `o.c ? o.a == 1 : o.b == 1`, `o.c ? o.a == 1 : o.b == 1`},
 		{`'k' in o.a`, `o.a['k'] == 1`, `o.a['k'] == 1`},
+		{`has(o.k)`, `o.m[o.k] == 1`, `o.m[o.k] == 1`},
+		{`has(o.k)`, `o.?m[?o.k].orValue(2) == 1`, `has(o.k) ? o.?m[?o.k].orValue(2) == 1 : dyn({}).key == true`},
 		{`o.a != null`, `o.a.exists(x, x == 1)`, `o.a.exists(x, x == 1)`},
 		{`o.a != null`, `o.a == 1`, `o.a != null ? o.a == 1 : dyn({}).key == true`},
 		{`isQuantity(o.a)`, `quantity(o.a).isGreaterThan(quantity('1'))`, `quantity(o.a).isGreaterThan(quantity('1'))`},
