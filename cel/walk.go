@@ -182,10 +182,24 @@ func (n *node) always() []*node {
 		if n.function() == FuncOr || n.function() == FuncOrValue { // evaluate their argument when they must
 			return n.args[:1]
 		}
+	case opIndex, opOptIdx:
+		if n.args[0].optionallySelected() { // of what is not there, nobody evaluates a key
+			return n.args[:1]
+		}
 	case opAnd, opOr, opMaybe: // one term may decide without the others
 		return nil
 	}
 	return n.args
+}
+
+// optionallySelected tells of a chain of selections of which one is optional.
+func (n *node) optionallySelected() bool {
+	for ; n.op == opSelect || n.op == opIndex || n.op == opOpt || n.op == opOptIdx; n = n.args[0] {
+		if n.op == opOpt || n.op == opOptIdx {
+			return true
+		}
+	}
+	return false
 }
 
 // LastField is the name of the last selection of v, looked for through optional
