@@ -141,7 +141,9 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 
 // worldOf is what the rules of a policy look things up in: what it is about as it is now.
 func (o *fallback) worldOf(p *policy.Policy) interp.World {
-	return o.world.About(func(group, resource string) bool { return registration.IsAbout(p, group, resource, o.world.Served().All()) })
+	return o.world.About(func(group, resource string) bool {
+		return registration.IsAbout(p, group, resource, o.world.Served().All())
+	})
 }
 
 // certificates are those of the folder, or of an authority of kvap's own.

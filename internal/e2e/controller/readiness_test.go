@@ -111,7 +111,7 @@ func TestPolicySaysThatItIsReady(t *testing.T) {
 	}
 
 	for _, f := range p.ManagedFields {
-		if fields := string(f.FieldsV1.Raw); f.Manager == controller.Manager && (f.Subresource != "status" || strings.Contains(fields, "f:spec") || strings.Contains(fields, "f:metadata")) {
+		if fields := f.FieldsV1.GetRawString(); f.Manager == controller.Manager && (f.Subresource != "status" || strings.Contains(fields, "f:spec") || strings.Contains(fields, "f:metadata")) {
 			t.Errorf("the controller has written %s", fields)
 		}
 	}
