@@ -136,6 +136,7 @@ internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
+internal/follow: cel compile diag policy schema translate
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/acceptance: diag internal/input policy
 internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy report schema vap

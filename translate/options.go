@@ -7,6 +7,8 @@ type (
 	Options = api.Options
 	// A Checker says what the API server of the release would refuse.
 	Checker = api.Checker
+	// A Step is what lowering a rule has decided at a place.
+	Step = api.Step
 	// Merging knows how the API server merges an apply configuration.
 	Merging = api.Merging
 	// A Pack says which rules share an object.

@@ -2,23 +2,27 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/internal/follow"
 )
 
 func newExplain() *cobra.Command {
-	var output string
+	var output, file string
 	cmd := &cobra.Command{
-		Use:     "explain [CODE|NAME...]",
-		Short:   "Say what a diagnostic means, with an example and the way out",
-		Long:    "Explain says what diagnostics mean, each with an example and the way out.\nWithout a code it lists them all.",
-		Example: "  kvap explain KV201\n  kvap explain NoExpression\n  kvap explain -o json",
+		Use:   "explain [CODE|NAME...]",
+		Short: "Say what a diagnostic means, with an example and the way out",
+		Long: "Explain says what diagnostics mean, each with an example and the way out.\nWithout a code it lists them all.\n\n" +
+			"With -f it says how the rules of a file become CEL, step by step, as docs/core.md does.",
+		Example: "  kvap explain KV201\n  kvap explain NoExpression\n  kvap explain -o json\n  kvap explain -f policy.yaml",
 		ValidArgsFunction: func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string // with their titles, as shells show them
 			for _, c := range diag.Codes() {
@@ -28,6 +32,12 @@ func newExplain() *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if file != "" {
+				if len(args) > 0 || output == "json" {
+					return errors.New("-f follows the rules of a file, and takes no code and no -o json")
+				}
+				return followFile(cmd, file)
+			}
 			codes, err := codesOf(args)
 			switch {
 			case err != nil:
@@ -46,8 +56,30 @@ func newExplain() *cobra.Command {
 			return exit.Runtime(err)
 		},
 	}
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "a file of policies whose rules are followed")
 	addChoice(cmd.Flags(), &output, "output", "text", "output format: text or json", "text", "json")
 	return cmd
+}
+
+// followFile says how the rules of a file become CEL.
+func followFile(cmd *cobra.Command, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	found, err := follow.Rules(cmd.OutOrStdout(), file, text)
+	if err != nil {
+		return exit.Runtime(err)
+	}
+	for _, d := range found {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), d); err != nil {
+			return exit.Runtime(err)
+		}
+	}
+	if found.HasErrors() {
+		return exit.Usage(nil)
+	}
+	return nil
 }
 
 // codesOf are the codes of some words; all without one.

@@ -85,9 +85,21 @@ type Options struct {
 	// Each packs n policies that share nothing, and returns when all are done; nil packs one
 	// after the other.
 	Each func(n int, do func(i int))
+	// Trace is told each step of lowering rules, in order; nil where nobody follows it.
+	Trace func(Step)
 	// Budget is what lowering a policy may cost; nil has no bound. Who lowers with one
 	// recovers its panics.
 	Budget *budget.Budget
+}
+
+// A Step is what the walk over a rule has decided at a place.
+type Step struct {
+	Pos  diag.Pos
+	Rule string
+	// Target and Operations are what the walk is for.
+	Target     string
+	Operations []string
+	What, Is   string
 }
 
 // A Checker says what the API server of the release would refuse of a policy object, to

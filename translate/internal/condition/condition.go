@@ -43,6 +43,7 @@ func each(l *read.Lowering, cs []*policy.Condition) []partial.Bool {
 	out := make([]partial.Bool, len(cs))
 	for i := len(cs) - 1; i >= 0; i-- {
 		out[i] = l.Told(func() cel.Bool { return compared(l, cs[i]) })
+		l.TraceBool("key "+cs[i].Operator+" value", out[i])
 	}
 	return out
 }
@@ -55,6 +56,8 @@ func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
 	if op.kind == equalityKind && wildAroundVariable(c.Value) {
 		panic(l.Unsupported("a wildcard beside a variable in a condition's value"))
 	}
+	l.Trace("key", key.Described)
+	l.Trace("value", value.Described)
 	l.Ask(key)
 	l.Ask(value)
 	out := compareCondition(l, op, c.Operator, key, value)

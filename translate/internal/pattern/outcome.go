@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -32,6 +33,20 @@ func filter(c cel.Bool, direct bool) outcome {
 		return nil
 	}
 	return outcome{{cond: c, filter: true, direct: direct}}
+}
+
+// String tells the steps.
+func (o outcome) String() string {
+	if len(o) == 0 {
+		return "always satisfied"
+	}
+	lines := make([]string, len(o))
+	for i, s := range o {
+		if lines[i] = "holds where " + s.cond.String(); s.filter {
+			lines[i] = "applies where " + s.cond.String()
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // ok is: satisfied.

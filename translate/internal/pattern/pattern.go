@@ -34,10 +34,15 @@ func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint strin
 	case policy.List:
 		return matchList(l, v, p, ok, hint)
 	}
+	out := cel.Bool{}
 	if compare.IsRuntime(l, p) {
-		return check(compare.RuntimeScalar(l, v, p, ok))
+		out = compare.RuntimeScalar(l, v, p, ok)
+	} else {
+		out = compare.Scalar(l, v, p, ok)
 	}
-	return check(compare.Scalar(l, v, p, ok))
+	l.TraceAt(p.Pos, "value", read.OperandAt(v).Described)
+	l.TraceAt(p.Pos, read.Shown(p.Value()), out.String)
+	return check(out)
 }
 
 // matchMap applies the pattern's keys.
@@ -76,7 +81,9 @@ func keys(l *read.Lowering, v read.Place, p *policy.Node) outcome {
 	}
 	refuseTwice(l, p)
 	first, second := phases(p)
-	return append(anchors(l, v, first), plainKeys(l, v, second)...)
+	out := append(anchors(l, v, first), plainKeys(l, v, second)...)
+	l.TraceAt(p.Pos, "a map of the pattern", out.String)
+	return out
 }
 
 // refuseTwice refuses a field that has an existence anchor, an equality anchor with conditions

@@ -31,6 +31,7 @@ func forEach(l *read.Lowering, f *policy.ForEach, list read.Operand, depth int) 
 	if list.MayBeError() {
 		return partial.Cond(list.C, forEach(l, f, *list.Then, depth), forEach(l, f, *list.Els, depth))
 	}
+	l.Trace("list", list.Described)
 	every := effectOver(l, list, func(elem read.Operand) partial.Bool { return oneElement(l, f, elem, depth) })
 	if list.Form == read.ErrorForm {
 		return every

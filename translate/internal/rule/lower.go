@@ -157,9 +157,14 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 	if u.Match, u.Pre, asked = Asked(w); !asked {
 		return u, false
 	}
+	w.Trace("what the match asks beside kinds and operations", u.Match.String)
+	w.TraceBool("what the preconditions ask", u.Pre)
 	u.ReadsNamespace = w.UsesNamespace
-	u.Holds = celrule.Simplified(w, body(w, &u), w.Environment)
+	holds := body(w, &u)
+	w.TraceBool("the rule holds where", holds)
+	u.Holds = celrule.Simplified(w, holds, w.Environment)
 	u.Holds.Expr = fuse(w, u.Holds.Expr)
+	w.Trace("the same, shortened", u.Holds.Expr.String)
 	u.Tells = w.Tells
 	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || celrule.IsTotal(w, u.Pre.Expr)) {
 		return u, false
