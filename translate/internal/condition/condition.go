@@ -31,11 +31,7 @@ func Conditions(l *read.Lowering, c *policy.Conditions) partial.Bool {
 
 // OrFalse are conditions that do not hold where they are an error.
 func OrFalse(l *read.Lowering, c *policy.Conditions) cel.Bool {
-	apart, ok := Conditions(l, c).Apart()
-	if !ok {
-		panic(l.Unsupported("a condition that may be an error, where an error counts as false,"))
-	}
-	return apart.Holds
+	return l.Apart(Conditions(l, c)).Holds
 }
 
 // each is what conditions come to.

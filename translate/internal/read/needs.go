@@ -107,6 +107,16 @@ func (l *Lowering) Told(build func() cel.Bool) partial.Bool {
 	return out
 }
 
+// Apart is how b comes out, for whoever counts an error as something else. A refusal where no
+// condition tells the error beforehand.
+func (l *Lowering) Apart(b partial.Bool) partial.Apart {
+	apart, ok := b.Apart()
+	if !ok {
+		panic(l.Unsupported("a condition that may be an error, where an error counts as false,"))
+	}
+	return apart
+}
+
 // Failing is the error j.
 func (l *Lowering) Failing(j Operand) cel.Bool {
 	l.NeedFor(j.Hint, cel.False())

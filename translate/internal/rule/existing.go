@@ -33,7 +33,7 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 	if applies.IsFalse() {
 		return
 	}
-	violated := celrule.Simplified(w, partial.Sure(refuted(body(w, &pack.Unit{}))), now)
+	violated := celrule.Simplified(w, partial.Sure(w.Apart(body(w, &pack.Unit{})).Fails), now) // an error is no violation
 	violated.Expr = fuse(w, violated.Expr)
 	if violated.Expr.IsFalse() {
 		return
@@ -50,9 +50,8 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		}
 		ofNew := w.Inside()
 		ofNew.Environment = w.OfNewObject()
-		if apart, ok := body(ofNew, &pack.Unit{}).Apart(); ok { // asked where the rule fails
-			violated.Expr = cel.And(apart.Reads.Given(cel.Not(apart.Holds)), violated.Expr)
-		}
+		apart := ofNew.Apart(body(ofNew, &pack.Unit{}))
+		violated.Expr = cel.And(apart.Reads.Given(cel.Not(apart.Holds)), violated.Expr) // asked where the rule fails
 	}
 	if !cel.Equal(violated.Expr.Value, alone.Value) {
 		violated = celrule.Simplified(w, violated, now)
@@ -64,14 +63,6 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		update := cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update)))
 		u.Exempt = cel.And(update, u.Exempt)
 	}
-}
-
-// refuted is: the old object violates the rule. An error is no violation.
-func refuted(holds partial.Bool) cel.Bool {
-	if apart, ok := holds.Apart(); ok {
-		return apart.Fails
-	}
-	return cel.Not(holds.Expr)
 }
 
 func hasExistence(e *policy.ForEach) bool {
