@@ -17,9 +17,9 @@ type Bool struct {
 	apart func() Apart
 }
 
-// Apart is how a condition comes out, asked apart. None of it is ever an error: it holds, or it
-// fails, or it cannot be read.
-type Apart struct{ Holds, Fails, Reads cel.Bool }
+// Apart is how a condition comes out, asked apart: it holds, or it fails, or it is not readable.
+// None of it is an error of Kyverno's, nor of CEL's, but for what ErrsInCEL says of.
+type Apart struct{ Holds, Fails, Readable cel.Bool }
 
 // ApartSure is a condition that never errs.
 func ApartSure(holds cel.Bool) Apart { return Apart{holds, cel.Not(holds), cel.True()} }
@@ -40,17 +40,18 @@ func Where(needs, holds cel.Bool, name string, variables func(name string) (cel.
 	return out
 }
 
-// ToldBy is an expression that may be an error, and how it is told apart, which is worked out
-// where somebody asks.
+// ToldBy is an expression that may be an error, and how it is told apart. That is worked out
+// where somebody asks, and may refuse the rule or make variables of it.
 func ToldBy(expr cel.Bool, apart func() Apart) Bool {
 	return Bool{Expr: expr, Errs: true, apart: apart}
 }
 
-// Fails is a condition that errs always.
-func Fails(name string) Bool { return Where(cel.False(), cel.False(), name, nil) }
+// Error is a condition that errs always.
+func Error(name string) Bool { return Where(cel.False(), cel.False(), name, nil) }
 
-// Natively is b where CEL may err besides, of what Kyverno reads otherwise.
-func (b Bool) Natively() Bool {
+// ErrsInCEL is b where CEL may err besides, of what Kyverno reads otherwise: how it comes out
+// is told as if CEL did not.
+func (b Bool) ErrsInCEL() Bool {
 	if !b.Errs {
 		expr := b.Expr
 		b.apart = func() Apart { return ApartSure(expr) }
@@ -97,15 +98,15 @@ func of(expr cel.Bool, apart func(of []Apart) Apart, bs ...Bool) Bool {
 	return out
 }
 
-func (a Apart) not() Apart { return Apart{a.Fails, a.Holds, a.Reads} }
+func (a Apart) not() Apart { return Apart{a.Fails, a.Holds, a.Readable} }
 
 // Then is a && c, where c is only looked at if a holds.
 func (a Apart) Then(c Apart) Apart {
-	reads := cel.Implies(a.Holds, c.Reads)
-	if cel.Equal(cel.And(a.Holds, c.Reads).Simplify().Value, a.Holds.Simplify().Value) { // a asks for what c reads
+	reads := cel.Implies(a.Holds, c.Readable)
+	if cel.Equal(cel.And(a.Holds, c.Readable).Simplify().Value, a.Holds.Simplify().Value) { // a asks for what c reads
 		reads = cel.True()
 	}
-	return Apart{cel.And(a.Holds, c.Holds), cel.Or(a.Fails, cel.And(a.Holds, c.Fails)), cel.And(a.Reads, reads)}
+	return Apart{cel.And(a.Holds, c.Holds), cel.Or(a.Fails, cel.And(a.Holds, c.Fails)), cel.And(a.Readable, reads)}
 }
 
 // Not is !b.
@@ -152,7 +153,7 @@ func (b Bool) Both(c Bool) Bool {
 		expr = cel.CondBool(b.Expr, c.Expr, cel.CondBool(c.Expr, cel.False(), cel.False()))
 	}
 	return of(expr, func(of []Apart) Apart {
-		reads := cel.And(of[0].Reads, of[1].Reads)
+		reads := cel.And(of[0].Readable, of[1].Readable)
 		return Apart{cel.And(of[0].Holds, of[1].Holds), cel.And(reads, cel.Or(of[0].Fails, of[1].Fails)), reads}
 	}, b, c)
 }
@@ -166,7 +167,7 @@ func Cond(c cel.Bool, then, els Bool) Bool {
 		return els
 	}
 	return of(cel.CondBool(c, then.Expr, els.Expr), func(of []Apart) Apart {
-		return Apart{cel.CondBool(c, of[0].Holds, of[1].Holds), cel.CondBool(c, of[0].Fails, of[1].Fails), cel.CondBool(c, of[0].Reads, of[1].Reads)}
+		return Apart{cel.CondBool(c, of[0].Holds, of[1].Holds), cel.CondBool(c, of[0].Fails, of[1].Fails), cel.CondBool(c, of[0].Readable, of[1].Readable)}
 	}, then, els)
 }
 

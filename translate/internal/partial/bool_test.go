@@ -50,7 +50,7 @@ func TestCombinators(t *testing.T) {
 		{"Any", func(a, b, c Bool) Bool { return Any(a, b, c) }, func(a, b, c truth) truth { return or(a, or(b, c)) }},
 		{"Cond", func(a, b, c Bool) Bool { return c.Then(Cond(condition, a, b)) }, func(a, _, c truth) truth { return then(c, a) }},
 		{"Cond, else", func(a, b, c Bool) Bool { return c.Else(Cond(condition, a, b)) }, func(_, b, c truth) truth { return or(c, b) }},
-		{"Fails", func(a, _, _ Bool) Bool { return a.Then(Fails("key")) }, func(a, _, _ truth) truth { return then(a, fault) }},
+		{"Error", func(a, _, _ Bool) Bool { return a.Then(Error("key")) }, func(a, _, _ truth) truth { return then(a, fault) }},
 		{"nested", func(a, b, c Bool) Bool { return Any(All(a, b).Not(), c.Both(a)) }, func(a, b, c truth) truth { return or(not(then(a, b)), both(c, a)) }},
 	} {
 		for mayErr := range 8 {
@@ -92,7 +92,7 @@ func check(t *testing.T, name string, made Bool, apart Apart, in []truth, want t
 		of   cel.Bool
 		want bool
 	}{
-		"holds": {apart.Holds, want == yes}, "fails": {apart.Fails, want == no}, "reads": {apart.Reads, want != fault},
+		"holds": {apart.Holds, want == yes}, "fails": {apart.Fails, want == no}, "reads": {apart.Readable, want != fault},
 	} {
 		if got := evaluated(t, says.of.Value, in); got != map[bool]truth{true: yes, false: no}[says.want] {
 			t.Errorf("whether %s of %v %s is %v: %s", name, in, question, got, says.of)
@@ -109,8 +109,8 @@ func TestApart(t *testing.T) {
 			t.Errorf("%s is told apart", name)
 		}
 	}
-	own := Sure(cel.Ident("o").Field("a").AsBool()).Natively()
-	if apart, ok := own.Apart(); !ok || !own.Errs || !apart.Reads.IsTrue() {
+	own := Sure(cel.Ident("o").Field("a").AsBool()).ErrsInCEL()
+	if apart, ok := own.Apart(); !ok || !own.Errs || !apart.Readable.IsTrue() {
 		t.Errorf("an error of CEL's own counts: %v", apart)
 	}
 }

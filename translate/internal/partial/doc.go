@@ -10,7 +10,7 @@
 //
 //	Holds: has(object.spec.a) && object.spec.a == 'x'
 //	Fails: has(object.spec.a) && object.spec.a != 'x'
-//	Reads: has(object.spec.a)
+//	Readable: has(object.spec.a)
 //
 // In: conditions of CEL, and what must hold for them to have a value. Out: what Kyverno makes
 // of several of them. What reads a value that may be missing errs by itself; for a condition
@@ -19,7 +19,7 @@
 //	has(object.spec.a) ? object.kind == 'Pod' || object.spec.a == 'x' : dyn({}).a == true
 //
 // Fault is the only function that makes an expression which is an error. What must hold: the
-// three questions are never an error, and Reads is where one of the others is true. The
+// three questions are never an error, and Readable is where one of the others is true. The
 // tests try all cases of each combinator against Kyverno's order of evaluation. It knows
 // nothing of the request, nor of policies.
 //

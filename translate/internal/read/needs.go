@@ -102,7 +102,7 @@ func (l *Lowering) Told(build func() cel.Bool) partial.Bool {
 	case n.Unsure:
 		return partial.MayErr(out.Expr)
 	case n.Native:
-		return out.Natively()
+		return out.ErrsInCEL()
 	}
 	return out
 }

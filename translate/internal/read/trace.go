@@ -42,7 +42,7 @@ func (l *Lowering) TraceBool(what string, b partial.Bool) {
 		if !ok {
 			return b.Expr.String() + ", which may be an error"
 		}
-		return b.Expr.String() + ", which is an error unless " + apart.Reads.Simplify().String()
+		return b.Expr.String() + ", which is an error unless " + apart.Readable.Simplify().String()
 	})
 }
 

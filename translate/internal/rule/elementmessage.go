@@ -24,7 +24,7 @@ import (
 func nameElement(l *read.Lowering, u *pack.Unit) bool {
 	v := l.Rule.Validate
 	list, x, body, loops := u.Holds.Expr.Loop()
-	if !loops || u.CEL != nil || len(v.ForEach) != 1 || !knownParts(l, v.ForEach[0]) || !readsElement(v.Message.Value) {
+	if !loops || u.CEL != nil || len(v.ForEach) != 1 || !canTellApart(l, v.ForEach[0]) || !readsElement(v.Message.Value) {
 		return false
 	}
 	var bad cel.Value

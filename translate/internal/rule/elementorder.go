@@ -14,15 +14,15 @@ import (
 // both are denied, but where failurePolicy Ignore admits what errs, and where a
 // failure is excused: existing.go.
 
-// inOrder is every, what all() says of the elements of a foreach, which can be told apart as
+// elementsInOrder is every, what all() says of the elements of a foreach, which can be told apart as
 // the first element that does not pass says. Where that is another thing it is said so.
-func inOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, every partial.Bool, depth int) partial.Bool {
+func elementsInOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, every partial.Bool, depth int) partial.Bool {
 	if !every.Errs {
 		return every
 	}
 	out := partial.ToldBy(every.Expr, func() partial.Apart {
 		s := wholeList(l, list)
-		if s == nil || !knownParts(l, f) {
+		if s == nil || !canTellApart(l, f) {
 			panic(elementErrors(l))
 		}
 		if neverErrs(l, f, s, depth) { // its preconditions ask for what it reads
@@ -34,10 +34,10 @@ func inOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, every parti
 		return out
 	}
 	apart, _ := out.Apart()
-	if apart.Reads.IsTrue() {
+	if apart.Readable.IsTrue() {
 		return partial.Sure(every.Expr)
 	}
-	fails := apart.Reads.Given(cel.Not(apart.Holds))
+	fails := apart.Readable.Given(cel.Not(apart.Holds))
 	return out.As(cel.CondBool(apart.Holds, cel.True(), cel.CondBool(fails, cel.False(), partial.Failing("element"))))
 }
 
@@ -46,7 +46,7 @@ func inOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, every parti
 func firstDecides(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) partial.Apart {
 	if bad, first, ok := firstBad(l, f, s, depth); ok {
 		none := bad.Size().Eq(cel.Int(0))
-		return partial.Apart{Holds: none, Fails: cel.And(cel.Not(none), first.Reads), Reads: cel.Or(none, first.Reads)}
+		return partial.Apart{Holds: none, Fails: cel.And(cel.Not(none), first.Readable), Readable: cel.Or(none, first.Readable)}
 	}
 	parts, ok := s.(read.Concat)
 	if !ok {
@@ -59,14 +59,15 @@ func firstDecides(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth in
 	return out
 }
 
-// knownParts tells whether an element of the foreach can be told apart.
-func knownParts(l *read.Lowering, f *policy.ForEach) bool {
+// canTellApart tells whether an element of the foreach can be told apart: those that do not pass
+// are kept in a variable, which stands outside of all loops.
+func canTellApart(l *read.Lowering, f *policy.ForEach) bool {
 	return f.ForEach == nil && l.Binders.Empty()
 }
 
 // neverErrs tells that no element is an error.
 func neverErrs(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) bool {
-	return elementApart(l, f, read.ValueOf(cel.Ident("element"), s.Elem()), depth).Reads.IsTrue()
+	return elementApart(l, f, read.ValueOf(cel.Ident("element"), s.Elem()), depth).Readable.IsTrue()
 }
 
 // firstBad is the elements that do not pass, as a variable, and what the first of them says.

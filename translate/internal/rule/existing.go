@@ -51,7 +51,7 @@ func excuse(l *read.Lowering, u *pack.Unit) {
 		ofNew := w.Inside()
 		ofNew.Environment = w.OfNewObject()
 		apart := ofNew.Apart(body(ofNew, &pack.Unit{}))
-		violated.Expr = cel.And(apart.Reads.Given(cel.Not(apart.Holds)), violated.Expr) // asked where the rule fails
+		violated.Expr = cel.And(apart.Readable.Given(cel.Not(apart.Holds)), violated.Expr) // asked where the rule fails
 	}
 	if !cel.Equal(violated.Expr.Value, alone.Value) {
 		violated = celrule.Simplified(w, violated, now)

@@ -15,8 +15,8 @@ import (
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
-// forEachAll is: no entry fails. The order of entries only decides which message
-// is reported.
+// forEachAll is: no entry fails. The first that does not pass decides whether that is a failure
+// or an error.
 func forEachAll(l *read.Lowering, entries []*policy.ForEach, depth int) partial.Bool {
 	onlyEntryErrs(l, entries)
 	out := make([]partial.Bool, len(entries))
@@ -36,7 +36,7 @@ func forEach(l *read.Lowering, f *policy.ForEach, list read.Operand, depth int) 
 	if list.Form == read.ErrorForm {
 		return every
 	}
-	return inOrder(l, f, list, every, depth)
+	return elementsInOrder(l, f, list, every, depth)
 }
 
 // effectOver is: body holds for every element of a list, for the value itself
@@ -70,7 +70,7 @@ func effectOver(l *read.Lowering, list read.Operand, body func(read.Operand) par
 	case read.PlaceForm:
 		out = overValue(l, list.V, run)
 	case read.ErrorForm:
-		return partial.Fails(list.Hint)
+		return partial.Error(list.Hint)
 	default:
 		out = run(list)
 	}
@@ -103,7 +103,7 @@ func oneElement(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth in
 	Enter(l, f, elem, depth)
 	holds := partial.Sure(condition.OrFalse(l, f.Preconditions)).Implies(elementBody(l, f, elem, depth))
 	if f.ElementScope != nil && *f.ElementScope { // what is no map cannot be in scope
-		holds = partial.Cond(isMapped(elem), holds, partial.Fails("elementScope"))
+		holds = partial.Cond(isMapped(elem), holds, partial.Error("elementScope"))
 	}
 	return holds
 }
