@@ -557,7 +557,7 @@ const (
 	// Choose a newer release with --kubernetes-version, if the cluster has it.
 	NeedsNewer Code = 213
 	// InvalidRule occurs when a rule could not be read, so that nothing judges it. It also
-	// occurs when a match condition of the whole policy asks for the authorizer, params,
+	// occurs when a match condition of the whole policy asks for params,
 	// variables or the namespace: Kyverno evaluates it without them, and passes the policy over.
 	//
 	// Correct the rule; the 1xx diagnostics of the same place say how.

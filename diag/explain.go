@@ -595,7 +595,7 @@ func describe(c Code) (name, text, example string) {
 	case InvalidRule:
 		return "InvalidRule",
 			"Occurs when a rule could not be read, so that nothing judges it. It also\n" +
-				"occurs when a match condition of the whole policy asks for the authorizer, params,\n" +
+				"occurs when a match condition of the whole policy asks for params,\n" +
 				"variables or the namespace: Kyverno evaluates it without them, and passes the policy over.\n" +
 				"\n" +
 				"Correct the rule; the 1xx diagnostics of the same place say how.",

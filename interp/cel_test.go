@@ -171,13 +171,15 @@ func TestMatchConditionsThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// TestConditionsWithoutAuthorizer: a policy whose match conditions ask the authorizer never judges, whoever
-// is allowed what: they are asked once more where nobody answers.
+// TestConditionsWithoutAuthorizer: a policy is passed over where its match conditions ask the authorizer,
+// whoever is allowed what: they are evaluated once more where nobody answers. It judges where they
+// are true without an answer.
 func TestConditionsWithoutAuthorizer(t *testing.T) {
 	world := &Offline{Allow: authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionAllow, "", nil
 	})}
-	for condition, want := range map[string]Status{"true": Fail, "authorizer.group('').resource('pods').check('get').allowed()": None} {
+	for condition, want := range map[string]Status{"true": Fail, "authorizer.group('').resource('pods').check('get').allowed()": None,
+		"request.operation != 'DELETE' || !authorizer.group('').resource('pods').check('get').allowed()": Fail} {
 		source := strings.Replace(widgetPolicy(`validate: {deny: {}}`), "spec:\n", "spec:\n  webhookConfiguration: {matchConditions: [{name: a, expression: \""+condition+"\"}]}\n", 1)
 		if !strings.Contains(source, condition) {
 			t.Fatal(source)

@@ -92,7 +92,7 @@ func (in *Interpreter) mutatePolicy(a *preparedRequest, p *compiledPolicy) []Rul
 		if p.Namespaced() {
 			m.Namespace = p.Namespace
 		}
-		if err != nil {
+		if err != nil && !a.deletes() {
 			m.Status, m.Kyverno, m.Message = Error, Error, err.Error()
 		}
 		if !done {

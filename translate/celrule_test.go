@@ -215,7 +215,7 @@ func TestCELTargets(t *testing.T) {
 		{"audit annotation", kinds, "", "", "auditAnnotations: [{key: a, valueExpression: object.data.a}]\n" + expression("true"), "native KV310", "audit annotation a"},
 		{"match conditions", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: 'object.data.a =='}]}", "", expression("true"), "webhook KV112", "does not compile"},
 		{"match conditions of Kyverno", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: 'images.a == 1'}]}", "", expression("true"), "webhook KV202", "images"},
-		{"match conditions with an authorizer", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: \"authorizer.requestResource.check('a').allowed()\"}]}", "", expression("true"), "unsupported KV214", "nothing judges this policy"},
+		{"match conditions with an authorizer", kinds, "webhookConfiguration: {matchConditions: [{name: a, expression: \"authorizer.requestResource.check('a').allowed()\"}]}", "", expression("true"), "webhook KV201", "without an authorizer"},
 		{"match conditions that Ignore lets pass", kinds, "failurePolicy: Ignore\nwebhookConfiguration: {matchConditions: [{name: a, expression: 'true'}]}", "", expression("true"), "webhook KV201", "Ignore"},
 		{"namespace in preconditions", kinds, "", "celPreconditions: [{name: a, expression: \"namespaceObject.metadata.name == 'a'\"}]", expression("true"), "webhook KV201", "namespaceObject"},
 		{"null namespace in preconditions", kinds, "", "celPreconditions: [{name: a, expression: \"namespaceObject == null\"}]", expression("true"), "native", ""},

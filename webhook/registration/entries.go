@@ -129,11 +129,11 @@ func (r *registry) candidates(policies []*policy.Policy, verb Verb, kinds Kinds)
 			r.leaveOut(p, why)
 			continue
 		}
-		if asksAuthorizer(p.MatchConditions) {
-			r.leaveOut(p, "its match conditions ask the authorizer, and the policy would never judge: as in Kyverno, nobody answers where they are evaluated again")
-			continue
-		}
 		if EvaluatesNone(p) {
+			if asksAuthorizer(p.MatchConditions) {
+				r.leaveOut(p, "its match conditions ask the authorizer, which costs API servers too much for a policy of a namespace")
+				continue
+			}
 			r.problems = append(r.problems, Problem{p, "its match conditions may cost API servers too much, which send what they keep away; the webhook evaluates them", false, false})
 		}
 		out = append(out, one)

@@ -253,7 +253,11 @@ func PolicyConditions(p *policy.Policy, o *api.Options, notes *diag.List) (out [
 		if why != nil {
 			return nil, why
 		}
-		for _, name := range []string{"authorizer", "params", "variables", "namespaceObject"} {
+		if native.Mentions(v, "authorizer") {
+			d := diag.Warnf(c.Pos, diag.NoExpression, "a match condition of a policy is evaluated without an authorizer; the webhook will judge this policy, and passes it over where it asks for one, as Kyverno does")
+			return nil, &d
+		}
+		for _, name := range []string{"params", "variables", "namespaceObject"} {
 			if native.Mentions(v, name) {
 				d := diag.Warnf(c.Pos, diag.InvalidRule, "a match condition of a policy cannot read %s; nothing judges this policy, as in Kyverno", name)
 				return nil, &d
