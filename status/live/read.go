@@ -383,7 +383,8 @@ func standingByNote(e *eventsv1.Event, now time.Time) string {
 	if e.ReportingController != controller.Manager || now.Sub(last) > 2*controller.StandingByEvery {
 		return ""
 	}
-	return fmt.Sprintf("the kvap of the namespace %s stands by and writes nothing, because another one controls the cluster; uninstall one of them", e.Namespace)
+	return fmt.Sprintf("the kvap of the namespace %s stands by and writes nothing, as it said %d minutes ago, because another one controls the cluster; "+
+		"where both still run, uninstall one of them", e.Namespace, int(now.Sub(last).Minutes()))
 }
 
 // The times of a watch. What is not watched, such as params, is looked at again
