@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -139,10 +140,22 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	return nil
 }
 
-// worldOf is what the rules of a policy look things up in: what it is about as it is now.
+// worldOf is what the rules of a policy look things up in: what it is about as it is now. That is
+// worked out again when other kinds are served.
 func (o *fallback) worldOf(p *policy.Policy) interp.World {
+	type about struct {
+		of        *registration.Table
+		resources func(group, resource string) bool
+	}
+	var last atomic.Pointer[about]
 	return o.world.About(func(group, resource string) bool {
-		return registration.IsAbout(p, group, resource, o.world.Served().All())
+		kinds := o.world.Served().Table()
+		known := last.Load()
+		if known == nil || known.of != kinds {
+			known = &about{kinds, registration.About(p, *kinds)}
+			last.Store(known)
+		}
+		return known.resources(group, resource)
 	})
 }
 

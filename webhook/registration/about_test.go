@@ -4,7 +4,7 @@ import "testing"
 
 // A policy is about what its rules match, in whatever form they say it, and about the controllers
 // that rules for pods are made for.
-func TestIsAbout(t *testing.T) {
+func TestAbout(t *testing.T) {
 	pattern := func(kind string) string {
 		return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec: {rules: [{name: r, match: {any: [{resources: {kinds: [" + kind +
 			"]}}]}, validate: {message: m, pattern: {spec: {x: \"?*\"}}}}]}\n"
@@ -28,7 +28,7 @@ func TestIsAbout(t *testing.T) {
 		{inCEL("", "pods/ephemeralcontainers"), "", "pods", true},
 		{inCEL("*", "'*'"), "apps", "deployments", true},
 	} {
-		if got := IsAbout(parse(t, []byte(tt.text))[0], tt.group, tt.resource, kinds(t)); got != tt.want {
+		if got := About(parse(t, []byte(tt.text))[0], kinds(t))(tt.group, tt.resource); got != tt.want {
 			t.Errorf("%s/%s: %t\n%s", tt.group, tt.resource, got, tt.text)
 		}
 	}

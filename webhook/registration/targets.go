@@ -44,17 +44,18 @@ func ruleTargets(p *policy.Policy, verb Verb, kinds Kinds) (list []ruleTarget, m
 	return list, slices.Compact(missing)
 }
 
-// IsAbout reports whether a policy may have something to say of objects of a resource.
-func IsAbout(p *policy.Policy, group, resource string, kinds Kinds) bool {
+// About reports of a resource whether a policy may have something to say of its objects.
+func About(p *policy.Policy, kinds Kinds) func(group, resource string) bool {
+	var targets []ruleTarget
 	for _, verb := range []Verb{Validate, Mutate} {
-		targets, _ := ruleTargets(p, verb, kinds)
-		if slices.ContainsFunc(targets, func(t ruleTarget) bool {
-			return policy.Wildcard(t.group, group) && policy.Wildcard(t.plural(), resource)
-		}) {
-			return true
-		}
+		of, _ := ruleTargets(p, verb, kinds)
+		targets = append(targets, of...)
 	}
-	return false
+	return func(group, resource string) bool {
+		return slices.ContainsFunc(targets, func(t ruleTarget) bool {
+			return policy.Wildcard(t.group, group) && policy.Wildcard(t.plural(), resource)
+		})
+	}
 }
 
 func unserved(kinds Kinds, text string) bool {

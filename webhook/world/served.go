@@ -122,11 +122,14 @@ func resourcesOf(lists []*metav1.APIResourceList) registration.Table {
 }
 
 // All are the resources, in the order of the cluster.
-func (s *Served) All() registration.Table {
+func (s *Served) All() registration.Table { return *s.Table() }
+
+// Table are the resources, another one when they have changed.
+func (s *Served) Table() *registration.Table {
 	if list := s.current.Load(); list != nil {
-		return *list
+		return list
 	}
-	return nil
+	return &registration.Table{}
 }
 
 // Resource is the resource of a kind.
