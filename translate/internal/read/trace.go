@@ -2,7 +2,6 @@ package read
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -50,13 +49,13 @@ func (l *Lowering) TraceBool(what string, b partial.Bool) {
 func (j Operand) Described() string {
 	switch j.Form {
 	case LitForm:
-		return fmt.Sprintf("the literal %s", Shown(j.Lit))
+		return "the literal " + Shown(j.Lit)
 	case PlaceForm:
 		return j.V.described()
 	case SequenceForm:
 		return describedSequence(j.S)
 	case ChoiceForm:
-		return fmt.Sprintf("where %s: %s; else: %s", j.C, j.Then.Described(), j.Els.Described())
+		return either(j.C, j.Then.Described(), j.Els.Described())
 	case ErrorForm:
 		return "an error (" + j.Hint + ")"
 	case ImagesForm:
@@ -73,9 +72,13 @@ func (j Operand) Described() string {
 func Shown(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Sprint(v) // a number that JSON has not
+		return "a number that JSON has not"
 	}
 	return string(text)
+}
+
+func either(c cel.Bool, then, els string) string {
+	return "where " + c.String() + ": " + then + "; else: " + els
 }
 
 // described is what is read at a place, and what is there instead where one of its guards
@@ -123,7 +126,7 @@ func describedSequence(s Sequence) string {
 	case Flat:
 		return describedSequence(s.F(s.L, ElementOf(s.Of, cel.Ident(HintOf(s.Of))))) + ", of " + describedSequence(s.Of)
 	case Branch:
-		return fmt.Sprintf("where %s: %s; else: %s", s.C, describedSequence(s.Then), describedSequence(s.Els))
+		return either(s.C, describedSequence(s.Then), describedSequence(s.Els))
 	case Concat:
 		parts := make([]string, len(s))
 		for i, part := range s {
