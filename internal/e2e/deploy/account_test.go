@@ -208,6 +208,20 @@ spec:
     - name: owner
       match: {any: [{resources: {kinds: [Service], operations: [CREATE]}}]}
       validate: {message: A Service has an owner., pattern: {metadata: {labels: {owner: "?*"}}}}
+---
+apiVersion: kvap.dev/v1alpha1
+kind: ValidatingPolicy
+metadata: {name: own-named}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [services], operations: [CREATE]}]}
+  validations: [{expression: "object.metadata.name != 'nobody'", message: not nobody}]
+---
+apiVersion: kvap.dev/v1alpha1
+kind: NamespacedValidatingPolicy
+metadata: {name: own-named, namespace: default}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], resources: [services], operations: [CREATE]}]}
+  validations: [{expression: "object.metadata.name != 'nobody'", message: not nobody}]
 `
 
 // typo does not fit the type that it is about.
@@ -252,7 +266,7 @@ func TestAccount(t *testing.T) {
 			return shared.readyTranslations(t) == n && len(shared.list(t, "kvap.dev/v1alpha1", "PolicyTranslation")) == of
 		}
 	}
-	testcluster.Soon(t, "all policies are ready, but for one", ready(6, 7))
+	testcluster.Soon(t, "all policies are ready, but for one", ready(8, 9))
 	zone := unstructured.Unstructured{}
 	zone.SetAPIVersion("v1")
 	zone.SetKind("ConfigMap")
