@@ -196,8 +196,8 @@ func (mc mutateCase) difference(got *interp.MutationResult, name func(interp.Rul
 	statuses := map[string]string{}
 	var messages []string
 	for _, r := range got.Rules {
-		if r.Status != interp.None {
-			statuses[name(r)] = string(r.Status)
+		if r.Kyverno != interp.None {
+			statuses[name(r)] = string(r.Kyverno)
 			messages = append(messages, r.Rule+": "+r.Message)
 		}
 	}
