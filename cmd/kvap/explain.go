@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/follow"
+	"github.com/kvap/kvap/internal/input"
 )
 
 func newExplain() *cobra.Command {
@@ -56,28 +57,30 @@ func newExplain() *cobra.Command {
 			return exit.Runtime(err)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "filename", "f", "", "a file of policies whose rules are followed")
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "a file or a folder of policies whose rules are followed, - for standard input")
 	addChoice(cmd.Flags(), &output, "output", "text", "output format: text or json", "text", "json")
 	return cmd
 }
 
 // followFile says how the rules of a file become CEL.
 func followFile(cmd *cobra.Command, file string) error {
-	text, err := os.ReadFile(file)
+	sources, found, err := input.Sources([]string{file}, "", cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
-	found, err := follow.Rules(cmd.OutOrStdout(), file, text)
-	if err != nil {
-		return exit.Runtime(err)
-	}
-	for _, d := range found {
-		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), d); err != nil {
+	policies := 0
+	for _, s := range sources {
+		n, of, err := follow.Rules(cmd.OutOrStdout(), s.Name, s.Data)
+		if err != nil {
 			return exit.Runtime(err)
 		}
+		policies, found = policies+n, append(found, of...)
 	}
-	if found.HasErrors() {
-		return exit.Usage(nil)
+	if err := (viewFlags{}).say(cmd, found, sources); err != nil {
+		return err
+	}
+	if policies == 0 || found.HasErrors() {
+		return convert.NoPolicy([]string{file}, "", found, true)
 	}
 	return nil
 }

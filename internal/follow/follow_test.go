@@ -3,9 +3,20 @@ package follow
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/fixtures"
+	"github.com/kvap/kvap/internal/textdiff"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
 )
 
 var update = flag.Bool("update", false, "rewrite what docs/core.md shows")
@@ -22,11 +33,11 @@ func TestPageShowsWhatIsPrinted(t *testing.T) {
 	for _, name := range []string{"pattern", "condition"} {
 		source := between(t, shown, "<!-- source of the "+name+" -->\n```yaml\n", "```\n")
 		var out bytes.Buffer
-		found, err := Rules(&out, name+".yaml", []byte(source))
+		_, found, err := Rules(&out, name+".yaml", []byte(source))
 		if err != nil || found.HasErrors() {
 			t.Fatal(err, found)
 		}
-		steps, _, _ := strings.Cut(out.String(), "rule r, of pods/ephemeralcontainers")
+		steps, _, _ := strings.Cut(out.String(), "  rule r, of pods/ephemeralcontainers")
 		before := between(t, shown, "<!-- steps of the "+name+" -->\n```text\n", "```\n")
 		switch {
 		case before == steps:
@@ -39,6 +50,38 @@ func TestPageShowsWhatIsPrinted(t *testing.T) {
 	if *update {
 		if err := os.WriteFile(page, []byte(shown), 0o600); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// To follow a policy changes nothing of what becomes of it.
+func TestFollowingChangesNothing(t *testing.T) {
+	types, err := schema.Builtin(cel.Default.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range fixtures.All() {
+		became := func(trace func(translate.Step)) string {
+			file, found := policy.Parse("policy.yaml", f.Policy)
+			done := compile.Policies(compile.Input{Policies: file.Policies, Exceptions: file.Exceptions, Found: found}, compile.Options{
+				Translate: translate.Options{Release: cel.Default, Schemas: types, Mutations: true, Trace: trace},
+			})
+			var objects []any
+			for _, o := range done.Objects {
+				objects = append(objects, o.All()...)
+			}
+			for _, o := range done.Mutating {
+				objects = append(objects, o.All()...)
+			}
+			text, err := vap.Marshal(objects...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text) + fmt.Sprint(done.Diagnostics)
+		}
+		var steps atomic.Int64
+		if d := textdiff.Diff(became(nil), became(func(translate.Step) { steps.Add(1) })); d != "" {
+			t.Errorf("%s (-alone +followed, %d steps):\n%s", f.Name, steps.Load(), d)
 		}
 	}
 }
@@ -57,7 +100,7 @@ func between(t *testing.T, text, from, to string) string {
 // refused, and a step that is taken again is told once.
 func TestRules(t *testing.T) {
 	var out bytes.Buffer
-	found, err := Rules(&out, "p.yaml", []byte(`apiVersion: kyverno.io/v1
+	_, found, err := Rules(&out, "p.yaml", []byte(`apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata: {name: p}
 spec:
@@ -77,7 +120,7 @@ spec:
 	}
 	text := out.String()
 	for _, want := range []string{
-		"rule first, of configmaps on CREATE\n", "line 8, list\n      each value of the map object.data where has(object.data) (null else)\n",
+		"  rule first, of configmaps on CREATE\n", "line 8, list\n        each value of the map object.data where has(object.data) (null else)\n",
 		"line 8, key Equals value\n", "line 8, the rule holds where\n",
 	} {
 		if strings.Count(text, want) != 1 {

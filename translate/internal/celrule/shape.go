@@ -57,10 +57,10 @@ func IsTotal(l *read.Lowering, b cel.Bool) bool {
 func Simplified(l *read.Lowering, t partial.Bool, e read.Environment) partial.Bool {
 	around := surroundings(l, e)
 	t.Expr = t.Expr.SimplifyIn(around)
-	if t.Errs = t.Errs && !t.Expr.IsTotal(around); !t.Errs {
-		t.Expr = t.Expr.Counted()
+	if t.Errs && !t.Expr.IsTotal(around) {
+		return t
 	}
-	return t
+	return partial.Sure(t.Expr.Counted())
 }
 
 // surroundings is what is known of the request on the operations of e. One that was

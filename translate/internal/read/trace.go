@@ -28,20 +28,36 @@ func (l *Lowering) TraceAt(pos diag.Pos, what string, is func() string) {
 	for i, op := range l.Ops {
 		ops[i] = string(op)
 	}
-	l.Opts.Trace(api.Step{Pos: pos, Rule: l.Rule.Name, Target: l.Target.Resource, Operations: ops, What: what, Is: is()})
+	l.Opts.Trace(api.Step{Pos: pos, Rule: l.Rule.Name, Target: l.Target.Resource, Operations: ops, What: what, Is: l.aside(is)})
 }
 
-// TraceBool tells of a condition: the expression, and how it comes out where it may be an error.
+// aside is what is said of a value or a condition; "" where that has no native form. To say it
+// may need things, make variables and tell the user, as to build with it does: nothing of that
+// is kept.
+func (l *Lowering) aside(say func() string) (text string) {
+	told := len(*l.Notes)
+	l.Attempt(func() { l.Probed(func(*Lowering) { text = say() }) })
+	*l.Notes = (*l.Notes)[:told]
+	return text
+}
+
+// TraceBool tells of a condition: the expression, and when it may be an error.
 func (l *Lowering) TraceBool(what string, b partial.Bool) {
 	l.Trace(what, func() string {
 		if !b.Errs {
 			return b.Expr.String()
 		}
-		apart, ok := b.Apart()
-		if !ok {
+		readable := l.aside(func() string {
+			apart, ok := b.Apart()
+			if !ok {
+				return ""
+			}
+			return apart.Readable.Simplify().String()
+		})
+		if readable == "" {
 			return b.Expr.String() + ", which may be an error"
 		}
-		return b.Expr.String() + ", which is an error unless " + apart.Readable.Simplify().String()
+		return b.Expr.String() + ", which is an error unless " + readable
 	})
 }
 
