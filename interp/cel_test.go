@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -167,6 +168,30 @@ func TestMatchConditionsThatAreTooLarge(t *testing.T) {
 			if r.Status != want {
 				t.Errorf("%s: %s (%s), want %s", kind, r.Status, r.Message, want)
 			}
+		}
+	}
+}
+
+// A request whose time ends in the middle of CEL is not judged: it is neither kept away by match
+// conditions, nor does it violate anything.
+func TestTimeEndsWithinCEL(t *testing.T) {
+	numbers := "[" + strings.Repeat("1,", 50) + "1]"
+	long := strings.ReplaceAll("LIST.all(a, LIST.all(b, LIST.all(c, a + b + c > 0)))", "LIST", numbers)
+	for note, source := range map[string]string{
+		"match conditions": strings.Replace(widgetPolicy(`validate: {deny: {}}`), "spec:\n", "spec:\n  webhookConfiguration: {matchConditions: [{name: m, expression: '"+long+"'}]}\n", 1),
+		"preconditions":    widgetPolicy(`celPreconditions: [{name: m, expression: "` + long + `"}]` + "\nvalidate: {cel: {expressions: [{expression: 'true'}]}}"),
+		"expressions":      widgetPolicy(`validate: {cel: {expressions: [{expression: "` + long + `"}]}}`),
+	} {
+		for _, after := range []time.Duration{0, 20 * time.Millisecond} {
+			in := New(parse(t, source).Policies, nil, &Offline{}, Limits{})
+			if after > 0 { // it is compiled
+				in.Judge(t.Context(), &Request{Admission: create(object(t, `{}`))})
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			if got := in.Judge(ctx, &Request{Admission: create(object(t, `{}`))}); statuses(got) != "r=error" {
+				t.Errorf("%s, after %v: %s (%s)", note, after, statuses(got), got[0].Message)
+			}
+			cancel()
 		}
 	}
 }
