@@ -132,7 +132,8 @@ func matcherOf(conditions plugincel.ConditionEvaluator) matchconditions.Matcher 
 	return matchconditions.NewMatcher(conditions, &fail, "policy", "validate", "")
 }
 
-// judge evaluates the rule. What errs is a violation, not an error.
+// judge evaluates the rule. What errs is a violation, not an error; but what the request does
+// not wait for is one.
 func (c *celRule) judge(a *preparedRequest, r *rule) verdict {
 	c.once.Do(c.compile)
 	if c.err != nil {
@@ -160,7 +161,10 @@ func (c *celRule) judgeWith(a *preparedRequest, r *rule, attributes *admission.V
 	auth := a.world.Authorizer()
 	if c.matcher != nil {
 		met := c.matcher.Match(a.ctx, attributes, params, auth)
+		interrupted := givenUp(a.ctx)
 		switch {
+		case met.Error != nil && interrupted != nil:
+			return say(Error, "%v", interrupted)
 		case met.Error != nil:
 			return say(Fail, "%v", met.Error)
 		case !met.Matches:
@@ -170,6 +174,9 @@ func (c *celRule) judgeWith(a *preparedRequest, r *rule, attributes *admission.V
 	result := c.validator.Validate(a.ctx, attributes.GetResource(), attributes, params, namespace, celconfig.RuntimeCELCostBudget, auth)
 	for _, d := range result.Decisions {
 		if d.Action == validating.ActionDeny {
+			if err := givenUp(a.ctx); err != nil {
+				return say(Error, "%v", err)
+			}
 			return say(Fail, "%s", d.Message)
 		}
 	}
@@ -294,10 +301,13 @@ func readMatchConditions(p *policy.Policy, tooLarge func() error) *matchConditio
 }
 
 // hold tells whether all conditions are true. One that errs is not; those that are not
-// compiled are an error, of each rule.
+// compiled, and those that the request does not wait for, are an error, of each rule.
 func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
 	if len(m.conditions) == 0 {
 		return true, nil
+	}
+	if err := givenUp(a.ctx); err != nil {
+		return false, unevaluated(err)
 	}
 	m.once.Do(func() {
 		if m.err = m.tooLarge(); m.err != nil {
@@ -315,10 +325,17 @@ func (m *matchConditions) hold(a *preparedRequest) (bool, error) {
 		return false, m.err
 	}
 	met := m.matcher.Match(a.ctx, a.celAttributes(), nil, noAuthorizer())
+	if err := givenUp(a.ctx); met.Error != nil && err != nil {
+		return false, unevaluated(err)
+	}
 	if met.Error != nil && a.request.OwnConditions {
-		return false, fmt.Errorf("failed to evaluate its match conditions: %w", met.Error)
+		return false, unevaluated(met.Error)
 	}
 	return met.Error == nil && met.Matches, nil
+}
+
+func unevaluated(err error) error {
+	return fmt.Errorf("failed to evaluate its match conditions: %w", err)
 }
 
 // noAuthorizer is what match conditions of a policy are given: none answers.

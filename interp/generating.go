@@ -196,8 +196,8 @@ func (g *generating) matches(a *preparedRequest, anyOperation bool) (bool, error
 // where the object is a trigger; else the verdict says why not. Kyverno says nothing of a
 // condition that does not hold.
 func (g *generating) begin(in *Interpreter, a *preparedRequest, anyOperation bool) (verdict, celScope) {
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err), nil
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err), nil
 	}
 	if g.policy.Invalid {
 		return say(Error, "the policy has errors; see what reading it reported"), nil

@@ -289,6 +289,14 @@ func none() verdict { return verdict{status: None, kyverno: None} }
 // errPanic is what a rule errs with when judging it crashed.
 var errPanic = errors.New("judging failed unexpectedly")
 
+// givenUp is an error where nobody waits for what is judged any more.
+func givenUp(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("the request was given up: %w", err)
+	}
+	return nil
+}
+
 // judge says what a rule makes of a request. Whatever goes wrong in it stays in
 // it.
 func (r *rule) judge(a *preparedRequest) (out verdict) {
@@ -297,8 +305,8 @@ func (r *rule) judge(a *preparedRequest) (out verdict) {
 			out = say(Error, "%v: %v", errPanic, p)
 		}
 	}()
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err)
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err)
 	}
 	if r.Invalid {
 		return say(Error, "the rule has errors; see what reading the policy reported")

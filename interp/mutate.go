@@ -175,8 +175,8 @@ func (r *mutateRule) run(a *preparedRequest) (out verdict, after map[string]any)
 			after = before
 		}
 	}()
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err), nil
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err), nil
 	}
 	if r.Invalid {
 		return say(Error, "the rule has errors; see what reading the policy reported"), nil

@@ -181,8 +181,8 @@ func (r *existingRule) mutateTarget(t *mutateTarget, v *vars, a *preparedRequest
 			v.pop()
 		}
 	}()
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err), nil
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err), nil
 	}
 	theRequests := expr.Provenance{Origin: expr.OfRequest}
 	level := v.push(map[string]expr.Value{"target": {Data: object, From: theRequests}})

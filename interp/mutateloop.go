@@ -86,8 +86,8 @@ func (m *mutateRun) loop(l *mutateLoop, object map[string]any) (map[string]any, 
 		if m.left--; m.left < 0 {
 			return nil, fmt.Errorf("the foreach visits more than %d elements", maxElements)
 		}
-		if err := m.vars.ctx.Err(); err != nil {
-			return nil, fmt.Errorf("the request was given up: %w", err)
+		if err := givenUp(m.vars.ctx); err != nil {
+			return nil, err
 		}
 		if object, err = m.element(l, i, elements[i], object); err != nil {
 			return nil, err

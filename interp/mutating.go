@@ -73,8 +73,8 @@ func (f *mutatingForm) run(in *Interpreter, a *preparedRequest) (out verdict, af
 			out, after = say(Error, "%v: %v", errPanic, p), nil
 		}
 	}()
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err), nil
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err), nil
 	}
 	if a.deletes() {
 		return none(), nil

@@ -299,8 +299,8 @@ func (f *mutatingForm) mutateTarget(in *Interpreter, a *preparedRequest, target 
 			after = target
 		}
 	}()
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err), nil
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err), nil
 	}
 	scope, err := a.mutatingScope()
 	if err != nil {

@@ -58,8 +58,8 @@ func (f *validatingForm) judge(in *Interpreter, a *preparedRequest) (out verdict
 			out, awaits = say(Error, "%v: %v", errPanic, p), nil
 		}
 	}()
-	if err := a.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err), nil
+	if err := givenUp(a.ctx); err != nil {
+		return say(Error, "%v", err), nil
 	}
 	matches, err := f.matches(a)
 	observe(a.ctx, Observation{Rule: f.name, Holds: matches, Err: err})

@@ -34,8 +34,8 @@ type filledPatterns struct {
 
 // judge applies the first part of a check that is there.
 func (val *validation) judge(c *check) verdict {
-	if err := val.vars.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err)
+	if err := givenUp(val.vars.ctx); err != nil {
+		return say(Error, "%v", err)
 	}
 	switch {
 	case c.denies:
@@ -142,8 +142,8 @@ func (val *validation) judgeAnyPattern(object, patterns any) verdict {
 			failures = append(failures, fmt.Sprintf("rule %s[%d] failed at path %s", val.rule.Name, i, o.path))
 		}
 	}
-	if err := val.vars.ctx.Err(); err != nil {
-		return say(Error, "the request was given up: %v", err)
+	if err := givenUp(val.vars.ctx); err != nil {
+		return say(Error, "%v", err)
 	}
 	if len(failures) == 0 {
 		return say(Skip, "%s", strings.Join(skips, "; "))
