@@ -123,13 +123,13 @@ func (r *reconciler) pass(ctx context.Context) (reconcile.Result, error) {
 		_, lists, err := r.watcher.discovery.ServerGroupsAndResources()
 		return lists, err
 	})}
+	r.metrics.unheard.Set(float64(r.outages.lasting())) // before statuses that say as much
+	r.metrics.contested.Set(float64(r.corrections.contested()))
 	statuses, unwritten, err := r.statuses.write(ctx, in.sources, out)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	r.metrics.passed(r.now().Sub(begun), in, out, statuses)
-	r.metrics.unheard.Set(float64(r.outages.lasting()))
-	r.metrics.contested.Set(float64(r.corrections.contested()))
 	late := out.served.late
 	for kind := range out.unknown {
 		late = append(late, "params "+kind.apiVersion+"/"+kind.kind)
