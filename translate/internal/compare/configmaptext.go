@@ -37,9 +37,13 @@ func configTextOf(l *read.Lowering, value read.Operand) configText {
 		panic(l.Unsupported("a list in a text that is put together at run time"))
 	}
 	l.Note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; a list with escapes, or of other things than texts, is an error")
-	l.Need(value.V.KeysFound())
-	l.Needs.Native = true // the text may be none of the forms that are known
 	return namedText(l, value)
+}
+
+// MayBeList tells of a value of a membership that is a text of the configuration, and may be
+// none of the forms that are known: that is an error of CEL's own.
+func MayBeList(value read.Operand) bool {
+	return value.Some(func(j read.Operand) bool { return read.IsConfigured(j) && !isOneWord(j) })
 }
 
 // isOneWord tells that a text of the configuration is no list, for what the policy writes
@@ -156,6 +160,8 @@ func ParseJSON(l *read.Lowering, text read.Operand) read.Operand {
 		panic(l.Refuse(diag.NoFunction, "the function parse_json has no native form"))
 	}
 	t := configTextOf(l, text)
+	l.Ask(text)
+	l.NeedAll(read.Needs{Native: true})
 	l.NeedFor(noList, text.V.Found())
 	l.NeedFor(noList, t.text.Matches(mayBeJSON)) // of what is certainly no JSON it can be told beforehand
 	list := t.shared("Words", func() cel.Value {

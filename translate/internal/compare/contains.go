@@ -29,6 +29,7 @@ func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
 				return read.BoolOf(hasKey(l, e.V, name))
 			}
 		}
+		l.NeedAll(read.ReadingElements(l, s, true))
 		return read.BoolOf(s.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) }))
 	}
 	switch in.V.Kind() {
@@ -49,7 +50,7 @@ func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
 // textContains is membership in a text, of which only texts are part. ok is false where
 // the type of what is searched is not known.
 func textContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok bool) {
-	text, known := read.Expr(l, in)
+	text, known := l.Strictly(in)
 	if search.Form == read.LitForm {
 		if _, isText := search.Lit.(string); !isText {
 			return falseOf(l, in.V), true
@@ -72,14 +73,14 @@ func partOf(l *read.Lowering, text cel.Value, search read.Operand) (_ read.Opera
 
 // listContains is membership in a list.
 func listContains(l *read.Lowering, v read.Place, search read.Operand) read.Operand {
-	read.Reads(l, v, true)
+	l.Need(v.Found())
 	if search.Form == read.LitForm {
 		if w, ok := read.LiteralTree(l, search.Lit); ok && couldEqual(v.Elem(), search.Lit) {
 			return read.BoolOf(w.In(v.Expr))
 		}
 		return falseOf(l, v)
 	}
-	what, ok := read.Expr(l, search)
+	what, ok := l.Strictly(search)
 	if ok && search.Typ().Kind == v.Elem().Kind {
 		return read.BoolOf(what.In(v.Expr))
 	}
@@ -88,8 +89,8 @@ func listContains(l *read.Lowering, v read.Place, search read.Operand) read.Oper
 
 // anyContains is membership in what turns out to be a text or a list.
 func anyContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok bool) {
-	what, ok := read.Expr(l, search)
-	x, known := read.Expr(l, in)
+	what, ok := l.Strictly(search)
+	x, known := l.Strictly(in)
 	if !ok || !known {
 		return read.Operand{}, false
 	}
@@ -102,7 +103,7 @@ func anyContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok 
 
 // falseOf is false, but an error where v, which has a size, is missing.
 func falseOf(l *read.Lowering, v read.Place) read.Operand {
-	read.Reads(l, v, true)
+	l.Need(v.Found())
 	return read.LitOf(false)
 }
 
@@ -117,13 +118,13 @@ func hasKey(l *read.Lowering, v read.Place, name string) cel.Bool {
 	case v.Certain():
 		return child.Guards[len(child.Guards)-1].Cond
 	case v.Kind() == schema.Object:
-		read.Reads(l, v, true)
+		l.Need(v.Found())
 		if !child.Never && !child.Certain() {
 			return child.Guards[len(child.Guards)-1].Cond
 		}
 		return cel.String(name).In(read.Dyn(v.Expr))
 	}
-	read.Reads(l, v, true)
+	l.Need(v.Found())
 	return cel.String(name).In(v.Expr)
 }
 
@@ -139,7 +140,7 @@ func literalContains(l *read.Lowering, in any, search read.Operand) read.Operand
 			return read.LitOf(false)
 		}
 		var alts []cel.Bool
-		if v, ok := read.Expr(l, search); ok && allStrings(in) && read.KindOf(search.Typ()) == schema.String {
+		if v, ok := l.Strictly(search); ok && allStrings(in) && read.KindOf(search.Typ()) == schema.String {
 			list, _ := read.LiteralTree(l, in)
 			return read.BoolOf(v.In(list))
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
-// OldMembership is the deprecated In and NotIn, of a list of the policy.
+// OldMembership is the deprecated In and NotIn, of a list of the policy. A list key of which an
+// element is no string is where Kyverno crashes, and an error (deviation 4; HasTexts).
 func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool {
 	key = read.InEach(l, key, asList)
 	members, isMembers := value.Lit.([]any)
@@ -24,9 +25,9 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 	words := wordsFor(l, op, members)
 	ofList := func(s read.Sequence) cel.Bool {
 		if !allStrings(members) {
-			return textsOnly(l, s, cel.False())
+			return cel.False()
 		}
-		return textsOnly(l, s, op.verdict(s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool { return exactMember(l, x, members) })))
+		return op.verdict(s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool { return exactMember(l, x, members) }))
 	}
 	return read.Holds(l, key, true, read.Pred{
 		Lit: func(v any) cel.Bool {
@@ -43,12 +44,8 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 			case schema.Object, schema.Map:
 				return cel.False()
 			case schema.Any:
-				list, one := read.EitherWay(l, read.IsList(x),
-					func() cel.Bool {
-						return ofList(read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})})
-					},
-					func() cel.Bool { return cel.And(read.IsScalar(x), op.verdict(words.has(x, t))) })
-				return cel.Or(one, cel.And(read.IsList(x), list))
+				one := cel.And(read.IsScalar(x), op.verdict(words.has(x, t)))
+				return cel.Or(one, cel.And(read.IsList(x), ofList(listAt(x))))
 			}
 			return op.verdict(words.has(x, t))
 		},
@@ -56,17 +53,40 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 	})
 }
 
-// textsOnly is b, or an error where an element of a list key is no string, which
-// is where Kyverno crashes (deviation 4).
-func textsOnly(l *read.Lowering, s read.Sequence, b cel.Bool) cel.Bool {
-	texts := s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool {
-		return read.Holds(l, x, false, read.Pred{
-			Lit:   func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
-			Value: textIn,
+// listAt is a value that is known to be a list.
+func listAt(x cel.Value) read.Sequence {
+	return read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})}
+}
+
+// HasTexts is: where the key is a list, each element is a string.
+func HasTexts(l *read.Lowering, key read.Operand) cel.Bool {
+	ofList := func(s read.Sequence) cel.Bool {
+		return s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool {
+			return read.Holds(l, x, false, read.Pred{
+				Lit:   func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
+				Value: textIn,
+			})
 		})
+	}
+	key = read.InEach(l, key, asList)
+	if key.Form == read.SequenceForm {
+		return ofList(key.S)
+	}
+	return read.Holds(l, key, true, read.Pred{
+		Lit: func(v any) cel.Bool {
+			if list, ok := v.([]any); ok {
+				return ofList(singles(list))
+			}
+			return cel.True()
+		},
+		Value: func(x cel.Value, t *schema.Type) cel.Bool {
+			if read.KindOf(t) != schema.Any {
+				return cel.True()
+			}
+			return cel.Implies(read.IsList(x), ofList(listAt(x)))
+		},
+		Sequence: ofList,
 	})
-	l.Need(texts)
-	return b
 }
 
 // exactMember is: a list key's element, which is a string, is a member.

@@ -111,9 +111,7 @@ func equalsText(x cel.Value, t *schema.Type, want string) cel.Bool {
 func equalsVariable(l *read.Lowering, key, value read.Operand) cel.Bool {
 	switch {
 	case key.Form == read.ChoiceForm:
-		then, els := read.EitherWay(l, key.C,
-			func() cel.Bool { return equalsVariable(l, *key.Then, value) },
-			func() cel.Bool { return equalsVariable(l, *key.Els, value) })
+		then, els := equalsVariable(l, *key.Then, value), equalsVariable(l, *key.Els, value)
 		if then.IsFalse() && els.IsFalse() { // whoever asks for that reads the key and the value
 			return then
 		}

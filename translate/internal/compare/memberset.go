@@ -135,10 +135,7 @@ func (s sequenceSet) has(x cel.Value, t *schema.Type) cel.Bool {
 func (s sequenceSet) is(x cel.Value, t *schema.Type, y read.Operand) cel.Bool {
 	switch {
 	case y.Form == read.ChoiceForm:
-		then, els := read.EitherWay(s.l, y.C,
-			func() cel.Bool { return s.is(x, t, *y.Then) },
-			func() cel.Bool { return s.is(x, t, *y.Els) })
-		return cel.CondBool(y.C, then, els)
+		return cel.CondBool(y.C, s.is(x, t, *y.Then), s.is(x, t, *y.Els))
 	case y.Form == read.LitForm && isWord(y.Lit):
 		return wordsFor(s.l, s.op, literalSet{y.Lit}).has(x, t)
 	case isPattern(y):

@@ -18,7 +18,6 @@ func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) ce
 	}
 	switch {
 	case isOneWord(value):
-		l.Need(value.V.KeysFound())
 		text := namedText(l, value)
 		return ofPatterns(text, cel.List(text.pattern()))
 	case read.IsConfigured(value):
@@ -27,7 +26,7 @@ func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) ce
 	case value.Form == read.LitForm:
 		list, ok := value.Lit.([]any)
 		if _, isMap := value.Lit.(map[string]any); isMap || value.Lit == nil {
-			return never(l, key)
+			return cel.False()
 		}
 		if !ok {
 			panic(l.Unsupported("a membership in what is neither a list nor a text"))
@@ -84,7 +83,7 @@ func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set)
 				return cel.False()
 			case schema.Any:
 				one := cel.And(read.IsScalar(x), op.verdict(s.has(x, t)))
-				return cel.Or(one, cel.And(read.IsList(x), members(l, op, read.ListOf{V: read.PlaceOf(x, &schema.Type{Kind: schema.List, Elem: read.AnyType()})}, ofList)))
+				return cel.Or(one, cel.And(read.IsList(x), members(l, op, listAt(x), ofList)))
 			}
 			return op.verdict(s.has(x, t))
 		},
@@ -127,12 +126,4 @@ func hasNull(s set) cel.Bool {
 		return s.some(hasNull)
 	}
 	return cel.False()
-}
-
-// never is false, and an error where the key is one.
-func never(l *read.Lowering, key read.Operand) cel.Bool {
-	return read.Holds(l, key, true, read.Pred{
-		Lit:   func(any) cel.Bool { return cel.False() },
-		Value: func(cel.Value, *schema.Type) cel.Bool { return cel.False() },
-	})
 }

@@ -102,10 +102,7 @@ func DurationOrder(l *read.Lowering, op scalar.Relation, key, value read.Operand
 func orderVariable(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bool {
 	switch {
 	case key.Form == read.ChoiceForm:
-		then, els := read.EitherWay(l, key.C,
-			func() cel.Bool { return orderVariable(l, op, *key.Then, value) },
-			func() cel.Bool { return orderVariable(l, op, *key.Els, value) })
-		return cel.CondBool(key.C, then, els)
+		return cel.CondBool(key.C, orderVariable(l, op, *key.Then, value), orderVariable(l, op, *key.Els, value))
 	case key.Form == read.LitForm && key.Lit == nil:
 		return cel.False()
 	case key.Form == read.LitForm && !hasNoOrder(key.Lit):

@@ -56,6 +56,12 @@ func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
 	l.Trace("value", value.Described)
 	l.Ask(key)
 	l.Ask(value)
+	switch op.kind {
+	case membershipKind:
+		l.NeedAll(read.Needs{Native: compare.MayBeList(value)})
+	case oldMembershipKind:
+		l.Need(compare.HasTexts(l, key))
+	}
 	out := compareCondition(l, op, c.Operator, key, value)
 	if op.kind == orderingKind && (isWorkedOut(c.Key, key) && isText(value) || isWorkedOut(c.Value, value) && isText(key)) {
 		panic(l.Unsupported("the order of a text and of a number that is worked out of the request"))
@@ -92,13 +98,10 @@ func wildAroundVariable(n *policy.Node) bool {
 
 func compareCondition(l *read.Lowering, op operator, written string, key, value read.Operand) cel.Bool {
 	if value.Form == read.ErrorForm {
-		return l.Failing(value)
+		return cel.False()
 	}
 	if value.Form == read.ChoiceForm {
-		then, els := read.EitherWay(l, value.C,
-			func() cel.Bool { return compareCondition(l, op, written, key, *value.Then) },
-			func() cel.Bool { return compareCondition(l, op, written, key, *value.Els) })
-		return cel.CondBool(value.C, then, els)
+		return cel.CondBool(value.C, compareCondition(l, op, written, key, *value.Then), compareCondition(l, op, written, key, *value.Els))
 	}
 	switch op.kind {
 	case equalityKind:

@@ -54,7 +54,7 @@ func operand(l *read.Lowering, j read.Operand) (cel.Value, operandKind) {
 		}
 		return cel.Value{}, noOperand
 	}
-	v, ok := read.Expr(l, j)
+	v, ok := l.Strictly(j)
 	switch k := read.KindOf(j.Typ()); {
 	case ok && k == schema.Int && j.Form != read.ChoiceForm:
 		return v, numberOperand

@@ -83,7 +83,7 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 	if mayBeNull(key) {
 		panic(l.Unsupported("a field whose name may be null"))
 	}
-	k, ok := read.Expr(l, key)
+	k, ok := l.Strictly(key)
 	if t := read.KindOf(key.Typ()); t == schema.List || t == schema.Map || t == schema.Object || key.Form == read.SequenceForm || key.Form == read.MultiForm {
 		panic(l.Unsupported("a field whose name is a list or a map"))
 	}

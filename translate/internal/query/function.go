@@ -114,7 +114,7 @@ func stringArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
 	case j.Form == read.ErrorForm || j.Form == read.SequenceForm || j.Form == read.MultiForm: // nor need a list be there
 		return cel.Value{}, false
 	}
-	v, ok := read.Expr(l, j)
+	v, ok := l.Strictly(j)
 	if !ok {
 		return v, false
 	}
@@ -139,10 +139,10 @@ func stringOrNumberArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
 	}
 	switch read.KindOf(j.Typ()) {
 	case schema.Int, schema.IntOrString:
-		v, ok := read.Expr(l, j)
+		v, ok := l.Strictly(j)
 		return cel.Func(cel.FuncString, v), ok
 	case schema.Any:
-		if v, ok := read.Expr(l, j); ok {
+		if v, ok := l.Strictly(j); ok {
 			v = compare.Once(l, compare.VariableName(j.V.Expr.LastField(), "text"), v)
 			return cel.Cond(read.IsNumber(v), read.Dyn(cel.Func(cel.FuncString, v)), read.Dyn(v)), true
 		}

@@ -27,6 +27,7 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 	case read.ErrorForm:
 		return j
 	case read.SequenceForm:
+		l.NeedAll(read.ReadingElements(l, j.S, true))
 		return read.IntOf(j.S.Count(l, true))
 	case read.MultiForm, read.HashForm:
 		return read.LitOf(float64(len(j.Multi)))
@@ -37,7 +38,7 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 	case schema.Object:
 		return read.IntOf(read.Dyn(j.V.Expr).Size())
 	case schema.Any, schema.IntOrString: // of a type that has a length, as was asked
-		x, _ := read.Expr(l, j)
+		x, _ := l.Strictly(j)
 		return read.IntOf(x.Size())
 	}
 	return read.TypeError("length")

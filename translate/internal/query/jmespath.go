@@ -45,7 +45,9 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 	case jmespath.And:
 		return and(l, e, cur)
 	case jmespath.Not:
-		return read.BoolOf(cel.Not(read.Truthy(l, eval(l, e.Args[0], cur).Softly())))
+		of := eval(l, e.Args[0], cur).Softly()
+		l.Ask(of)
+		return read.BoolOf(cel.Not(read.Truthy(l, of)))
 	case jmespath.Compare:
 		return comparedTo(l, e, cur)
 	case jmespath.Literal:
@@ -111,6 +113,7 @@ func and(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	if a.Form == read.ErrorForm {
 		return a
 	}
+	l.Ask(a)
 	b := whereTrue(l, read.Truthy(l, a), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur) })
 	if isPredicate(a) && isPredicate(b) {
 		return read.BoolOf(cel.And(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
@@ -124,6 +127,8 @@ func comparedTo(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Oper
 		panic(l.Unsupported("a comparison of a list whose elements may be errors"))
 	}
 	a, b := eval(l, e.Args[0], cur).Softly(), eval(l, e.Args[1], cur).Softly()
+	l.Ask(a)
+	l.Ask(b)
 	return compare.Compare(l, scalar.Relation(e.Comparator.String()), a, b)
 }
 
@@ -221,6 +226,7 @@ func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 // firstTrue is a || b: b is only evaluated where a is not taken.
 func firstTrue(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	a := eval(l, e.Args[0], cur).Softly()
+	l.Ask(a)
 	return or(l, a, whereTrue(l, cel.Not(read.Truthy(l, a)), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur).Softly() }))
 }
 

@@ -102,7 +102,7 @@ func Text(l *read.Lowering, j read.Operand) cel.Value {
 	if j.Form == read.SequenceForm {
 		panic(jsonText(l))
 	}
-	v, ok := read.Expr(l, j)
+	v, ok := l.Strictly(j)
 	if ok {
 		switch read.KindOf(j.Typ()) {
 		case schema.String:

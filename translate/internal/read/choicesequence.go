@@ -30,26 +30,18 @@ type Branch struct {
 
 // Quantify implements Sequence.
 func (s Branch) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
-	then, els := EitherWay(l, s.C,
-		func() cel.Bool { return s.Then.Quantify(l, q, strict, body) },
-		func() cel.Bool { return s.Els.Quantify(l, q, strict, body) })
-	return cel.CondBool(s.C, then, els)
+	return cel.CondBool(s.C, s.Then.Quantify(l, q, strict, body), s.Els.Quantify(l, q, strict, body))
 }
 
 // Count implements Sequence.
 func (s Branch) Count(l *Lowering, strict bool) cel.Value {
-	then, els := EitherWay(l, s.C,
-		func() cel.Value { return s.Then.Count(l, strict) },
-		func() cel.Value { return s.Els.Count(l, strict) })
-	return cel.Cond(s.C, then, els)
+	return cel.Cond(s.C, s.Then.Count(l, strict), s.Els.Count(l, strict))
 }
 
 // List implements Sequence.
 func (s Branch) List(l *Lowering, strict bool) (cel.Value, bool) {
-	var ok, ok2 bool
-	then, els := EitherWay(l, s.C,
-		func() (list cel.Value) { list, ok = s.Then.List(l, strict); return list },
-		func() (list cel.Value) { list, ok2 = s.Els.List(l, strict); return list })
+	then, ok := s.Then.List(l, strict)
+	els, ok2 := s.Els.List(l, strict)
 	if !ok || !ok2 {
 		return cel.Value{}, false
 	}
@@ -82,28 +74,26 @@ type Guarded struct {
 func (s Guarded) Quantify(l *Lowering, macro cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
 	inner := s.Sequence.Quantify(l, macro, strict, body)
 	if macro == cel.ForAll {
-		return cel.Implies(s.read(l, strict), inner)
+		return cel.Implies(s.there(strict), inner)
 	}
-	return cel.And(s.read(l, strict), inner)
+	return cel.And(s.there(strict), inner)
 }
 
-// read is what is asked for before the elements are read: nothing where null is an
+// there is what is asked for before the elements are read: nothing where null is an
 // error; where only a missing v is one, that v is no null.
-func (s Guarded) read(l *Lowering, strict bool) cel.Bool {
-	if s.soft && !strict {
+func (s Guarded) there(strict bool) cel.Bool {
+	switch {
+	case s.soft && !strict:
 		return s.V.Found()
-	}
-	if strict || s.Called {
-		l.Need(s.V.Found())
+	case strict || s.Called:
 		return cel.True()
 	}
-	l.Need(s.V.KeysFound())
 	return s.V.Shaped()
 }
 
 // Count implements Sequence.
 func (s Guarded) Count(l *Lowering, strict bool) cel.Value {
-	return cel.Cond(s.read(l, strict), s.Sequence.Count(l, strict), cel.Int(0))
+	return cel.Cond(s.there(strict), s.Sequence.Count(l, strict), cel.Int(0))
 }
 
 // List implements Sequence.
@@ -112,7 +102,7 @@ func (s Guarded) List(l *Lowering, strict bool) (cel.Value, bool) {
 	if !ok {
 		return list, false
 	}
-	return cel.Cond(s.read(l, strict), list, cel.List()), true
+	return cel.Cond(s.there(strict), list, cel.List()), true
 }
 
 // Null implements Sequence.

@@ -101,12 +101,8 @@ func (s Mapped) List(l *Lowering, strict bool) (cel.Value, bool) {
 	}
 	good := true
 	out := l.Binders.Map(s.kept(l, src), HintOf(s.Of), func(x cel.Value) cel.Value {
-		var y cel.Value
-		l.Collected(func() { // which kept has asked for
-			var ok bool
-			y, ok = Expr(l, s.F(l, ElementOf(s.Of, x)).Settled())
-			good = good && ok
-		})
+		y, ok := Expr(l, s.F(l, ElementOf(s.Of, x)).Settled()) // which is there, as kept has asked
+		good = good && ok
 		return y
 	})
 	return out, good

@@ -37,8 +37,8 @@ func (s Entries) of(key cel.Value) Operand {
 
 // Quantify implements Sequence.
 func (s Entries) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
-	src := s.source(Reads(l, s.V, strict || s.Given))
-	asked := l.Binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return l.perLoop(k, func() cel.Bool { return body(s.of(k)) }) })
+	src := s.source(strict || s.Given)
+	asked := l.Binders.Quantify(q, src, "key", func(k cel.Value) cel.Bool { return body(s.of(k)) })
 	if s.V.Kind() != schema.Object {
 		return asked
 	}
@@ -51,13 +51,13 @@ func (s Entries) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(
 }
 
 // Count implements Sequence.
-func (s Entries) Count(l *Lowering, strict bool) cel.Value {
-	return s.source(Reads(l, s.V, strict || s.Given)).Size()
+func (s Entries) Count(_ *Lowering, strict bool) cel.Value {
+	return s.source(strict || s.Given).Size()
 }
 
 // List implements Sequence.
 func (s Entries) List(l *Lowering, strict bool) (cel.Value, bool) {
-	src := s.source(Reads(l, s.V, strict || s.Given))
+	src := s.source(strict || s.Given)
 	return l.Binders.Map(src, "key", func(k cel.Value) cel.Value {
 		if s.Values {
 			return s.keyed(s.V.Expr).Index(k)

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/kvap/kvap/cel"
@@ -51,16 +52,7 @@ func (n *Needs) add(to *[]cel.Bool, hint string, c cel.Bool) {
 }
 
 // NeedAll notes what was collected.
-func (l *Lowering) NeedAll(n Needs) {
-	for _, c := range n.Loads {
-		l.Load(n.Hint, c)
-	}
-	for _, c := range n.Conds {
-		l.NeedFor(n.Hint, c)
-	}
-	l.Needs.Unsure = l.Needs.Unsure || n.Unsure
-	l.Needs.Native = l.Needs.Native || n.Native
-}
+func (l *Lowering) NeedAll(n Needs) { *l.Needs = l.Needs.and(n) }
 
 // Collected is what build needs. It is not told to whoever collects around it.
 func (l *Lowering) Collected(build func()) Needs {
@@ -76,18 +68,6 @@ func (l *Lowering) Silently(build func(l *Lowering)) Needs {
 	l = l.Inside()
 	l.Notes = nil
 	return l.Collected(func() { build(l) })
-}
-
-// perLoop is what build says of the element x of a loop. What that needs of the element is
-// not known outside of the loop, and stays an error of CEL's own.
-func (l *Lowering) perLoop(x cel.Value, build func() cel.Bool) cel.Bool {
-	var b cel.Bool
-	n := l.Collected(func() { b = build() })
-	of := func(c cel.Bool) bool { return c.Count(x.String()) > 0 }
-	n.Native = n.Native || slices.ContainsFunc(n.Conds, of)
-	n.Conds, n.Loads = slices.DeleteFunc(n.Conds, of), slices.DeleteFunc(n.Loads, of)
-	l.NeedAll(n)
-	return b
 }
 
 // Told is what build says, and when that is an error.
@@ -128,26 +108,34 @@ func (l *Lowering) Failing(j Operand) cel.Bool {
 func EitherWay[T any](l *Lowering, c cel.Bool, then, els func() T) (t, e T) {
 	a := l.Collected(func() { t = then() })
 	b := l.Collected(func() { e = els() })
-	for _, n := range a.Conds {
-		if listed(n, b.Conds) { // it is needed either way
-			l.Need(n)
+	l.NeedAll(eitherNeed(c, a, b))
+	return t, e
+}
+
+// eitherNeed is what is needed where c holds, or where it does not.
+func eitherNeed(c cel.Bool, then, els Needs) Needs {
+	out := Needs{Loads: slices.Concat(then.Loads, els.Loads), Hint: cmp.Or(then.Hint, els.Hint), Unsure: then.Unsure || els.Unsure, Native: then.Native || els.Native}
+	var x, y []cel.Bool
+	for _, n := range then.Conds {
+		if listed(n, els.Conds) { // it is needed either way
+			out.Conds = append(out.Conds, n)
+		} else {
+			x = append(x, n)
 		}
 	}
-	rest := func(n Needs) cel.Bool {
-		return cel.And(slices.DeleteFunc(slices.Clone(n.Conds), func(c cel.Bool) bool { return listed(c, l.Needs.Conds) })...)
+	for _, n := range els.Conds {
+		if !listed(n, out.Conds) {
+			y = append(y, n)
+		}
 	}
-	switch x, y := rest(a), rest(b); {
-	case cel.Equal(x.Value, y.Value):
-		l.Need(x)
+	switch x, y := cel.And(x...), cel.And(y...); {
 	case x.IsTrue():
-		l.Need(cel.Or(c, y))
+		return out.and(needing("", cel.Or(c, y)))
 	case y.IsTrue():
-		l.Need(cel.Implies(c, x))
+		return out.and(needing("", cel.Implies(c, x)))
 	default:
-		l.Need(cel.CondBool(c, x, y))
+		return out.and(needing("", cel.CondBool(c, x, y)))
 	}
-	l.NeedAll(Needs{Loads: slices.Concat(a.Loads, b.Loads), Hint: a.Hint + b.Hint, Unsure: a.Unsure || b.Unsure, Native: a.Native || b.Native})
-	return t, e
 }
 
 // listed tells that a condition is one of some.
@@ -155,44 +143,120 @@ func listed(c cel.Bool, conds []cel.Bool) bool {
 	return slices.ContainsFunc(conds, func(o cel.Bool) bool { return cel.Equal(o.Value, c.Value) })
 }
 
-// Ask needs what reading j needs. It is false where j has no expression. A list that is
+// needing is: c must hold.
+func needing(hint string, c cel.Bool) (n Needs) {
+	n.add(&n.Conds, hint, c)
+	return n
+}
+
+// and is what both need, n first.
+func (n Needs) and(m Needs) Needs {
+	n.Conds, n.Loads = slices.Clip(n.Conds), slices.Clip(n.Loads)
+	for _, c := range m.Loads {
+		n.add(&n.Loads, m.Hint, c)
+	}
+	for _, c := range m.Conds {
+		n.add(&n.Conds, m.Hint, c)
+	}
+	n.Unsure, n.Native = n.Unsure || m.Unsure, n.Native || m.Native
+	return n
+}
+
+// Reading is what reading j needs. It is false where j has no expression. A list that is
 // missing under a projection is null, and no error.
-func (l *Lowering) Ask(j Operand) bool {
+func Reading(l *Lowering, j Operand) (n Needs, ok bool) {
 	l.Opts.Budget.Spend(1)
-	switch s := j.S.(type) {
-	case StrictList:
-		return l.Ask(OperandAt(s.V))
-	case Guarded:
-		return s.soft || l.Ask(OperandAt(s.V))
-	case Entries:
-		if s.Given { // of nothing else than a map
-			l.Need(s.V.Found())
-		}
-	}
 	switch j.Form {
+	case PlaceForm:
+		return needing("", j.V.KeysFound()), true
 	case SequenceForm:
-		return true
+		return ReadingElements(l, j.S, false), true
 	case MultiForm, HashForm:
-		ok := true
+		ok = true
 		for _, part := range j.Multi {
-			ok = l.Ask(part) && ok
+			of, has := Reading(l, part)
+			n, ok = n.and(of), ok && has
 		}
-		return ok
+		return n, ok
 	case ChoiceForm:
-		then, els := EitherWay(l, j.C,
-			func() bool { return l.Ask(*j.Then) },
-			func() bool { return l.Ask(*j.Els) })
-		return then && els
+		then, ok := Reading(l, *j.Then)
+		els, ok2 := Reading(l, *j.Els)
+		return eitherNeed(j.C, then, els), ok && ok2
 	case ErrorForm:
-		l.Failing(j)
-		return true
+		return needing(j.Hint, cel.False()), true
 	}
-	_, ok := Expr(l, j)
+	_, ok = Expr(l, j)
+	return n, ok
+}
+
+// ReadingElements is what going through a sequence needs.
+func ReadingElements(l *Lowering, s Sequence, strict bool) Needs {
+	switch s := s.(type) {
+	case ListOf:
+		if strict {
+			return needing("", s.V.Found())
+		}
+	case StrictList:
+		return needing("", s.V.KeysFound())
+	case Entries:
+		if strict || s.Given { // of nothing else than a map
+			return needing("", s.V.Found())
+		}
+	case Guarded:
+		needs := s.V.KeysFound()
+		switch {
+		case s.soft && !strict:
+			needs = cel.True()
+		case strict || s.Called:
+			needs = s.V.Found()
+		}
+		return needing("", needs).and(ReadingElements(l, s.Sequence, strict))
+	case Branch:
+		return eitherNeed(s.C, ReadingElements(l, s.Then, strict), ReadingElements(l, s.Els, strict))
+	case Concat:
+		var n Needs
+		for _, part := range s {
+			n = n.and(ReadingElements(l, part, false))
+		}
+		return n
+	case OrEmpty:
+		return ReadingElements(l, s.Sequence, false)
+	case PresentSequence:
+		return ReadingElements(l, s.Sequence, strict)
+	case SortedSequence:
+		return ReadingElements(l, s.Sequence, strict)
+	case FromMap:
+		return ReadingElements(l, s.Sequence, strict)
+	case WhereGroup:
+		return ReadingElements(l, s.Sequence, strict)
+	case Filtered:
+		return ReadingElements(l, s.Of, strict)
+	case Mapped:
+		return ReadingElements(l, s.Of, strict)
+	case Flat:
+		return ReadingElements(l, s.Of, strict)
+	}
+	return Needs{}
+}
+
+// Ask needs what reading j needs.
+func (l *Lowering) Ask(j Operand) bool {
+	n, ok := Reading(l, j)
+	l.NeedAll(n)
 	return ok
+}
+
+// Strictly is Expr of j, and needs what reading it needs.
+func (l *Lowering) Strictly(j Operand) (cel.Value, bool) {
+	v, ok := Expr(l, j)
+	if ok {
+		l.Ask(j)
+	}
+	return v, ok
 }
 
 // Readable is: reading j is no error. It is false where j has no expression.
 func (l *Lowering) Readable(j Operand) (c cel.Bool, ok bool) {
-	n := l.Collected(func() { ok = l.Ask(j) })
+	n, ok := Reading(l, j)
 	return n.All(), ok
 }

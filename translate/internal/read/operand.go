@@ -244,14 +244,13 @@ func KindOf(t *schema.Type) schema.Kind {
 	return t.Kind
 }
 
-// Expr is j as one CEL expression, an error where a key is missing; false where
-// there is none.
+// Expr is j as one CEL expression, where reading j is no error (Reading); false where there
+// is none.
 func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	switch j.Form {
 	case LitForm:
 		return LiteralTree(l, j.Lit)
 	case PlaceForm:
-		l.Need(j.V.KeysFound())
 		if shaped := j.V.Shaped(); !shaped.IsTrue() {
 			return cel.Cond(shaped, Dyn(j.V.Expr), Dyn(cel.Null())), true
 		}
@@ -261,10 +260,8 @@ func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	case MultiForm:
 		return WholeList(l, EveryPart(j))
 	case ChoiceForm:
-		var ok, ok2 bool
-		a, b := EitherWay(l, j.C,
-			func() (v cel.Value) { v, ok = Expr(l, *j.Then); return v },
-			func() (v cel.Value) { v, ok2 = Expr(l, *j.Els); return v })
+		a, ok := Expr(l, *j.Then)
+		b, ok2 := Expr(l, *j.Els)
 		if !ok || !ok2 {
 			return cel.Value{}, false
 		}

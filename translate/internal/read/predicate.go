@@ -29,23 +29,22 @@ func (p Pred) ofSequence(s Sequence) cel.Bool {
 	return p.Sequence(s)
 }
 
-// Holds is p of j. Where strict is set, a missing key is an error; else it is null.
+// Holds is p of j, where reading j is no error (Reading). Where strict is set, a missing key
+// is one; else it is null.
 func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 	switch j.Form {
 	case LitForm:
 		return p.Lit(j.Lit)
 	case ErrorForm:
 		if strict || j.Hard {
-			return l.Failing(j)
+			return cel.False()
 		}
 		return p.Lit(nil)
 	case ChoiceForm:
 		return choose(l, j, strict, p)
 	case SequenceForm:
-		if g, ok := j.S.(Guarded); ok && !g.soft {
-			if g.soft = !strict; strict {
-				l.Need(g.V.KeysFound())
-			}
+		if g, ok := j.S.(Guarded); ok && !strict {
+			g.soft = true
 			j.S = g
 		}
 		null := p.Lit(nil)
@@ -94,9 +93,7 @@ func InEach(l *Lowering, j Operand, f func(Operand) Operand) Operand {
 }
 
 func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
-	then, els := EitherWay(l, j.C,
-		func() cel.Bool { return Holds(l, *j.Then, strict, p) },
-		func() cel.Bool { return Holds(l, *j.Els, strict, p) })
+	then, els := Holds(l, *j.Then, strict, p), Holds(l, *j.Els, strict, p)
 	switch {
 	case els.IsFalse():
 		return cel.And(j.C, then)
@@ -119,32 +116,22 @@ func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
 	}
 	there := v.Found()
 	if strict {
-		l.Need(v.KeysFound())
 		there = v.Shaped()
 	}
 	if v.Never {
 		return null
 	}
-	var got cel.Bool
-	n := l.Collected(func() {
-		if v.Origin == FromOrdering {
-			got = value(v.Expr)
-			if !isNull && cel.Equal(got.Value, v.Expr) || isNull && cel.Equal(got.Value, cel.Not(v.Expr.AsBool()).Value) {
-				return // reads as false where it is null
-			}
+	if v.Origin == FromOrdering {
+		got := value(v.Expr)
+		if !isNull && cel.Equal(got.Value, v.Expr) || isNull && cel.Equal(got.Value, cel.Not(v.Expr.AsBool()).Value) {
+			return got // reads as false where it is null
 		}
-		switch {
-		case !strict:
-			got = v.Soft(isNull, value)
-		case isNull:
-			got = cel.Implies(there, value(v.Expr))
-		default:
-			got = cel.And(there, value(v.Expr))
-		}
-	})
-	for i, c := range n.Conds { // of what is there
-		n.Conds[i] = cel.Implies(there, c)
 	}
-	l.NeedAll(n)
-	return got
+	switch {
+	case !strict:
+		return v.Soft(isNull, value)
+	case isNull:
+		return cel.Implies(there, value(v.Expr))
+	}
+	return cel.And(there, value(v.Expr))
 }

@@ -13,7 +13,8 @@ import (
 // nested quantifiers can say.
 //
 // A sequence's source may be missing, which JMESPath projections turn to null. Read
-// softly it is then empty; read strictly it is an error.
+// softly it is then empty; read strictly it is an error (ReadingElements), and what is said
+// of it here counts where it is none.
 type Sequence interface {
 	// quantify is: some (exists) or all elements satisfy body.
 	Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool
@@ -42,12 +43,12 @@ func (s ListOf) Source(strict bool) cel.Value { return s.V.source(strict, cel.Li
 
 // Quantify implements Sequence.
 func (s ListOf) Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
-	return s.through(l, q, Reads(l, s.V, strict), body)
+	return s.through(l, q, strict, body)
 }
 
 func (s ListOf) through(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool {
 	over := func(list cel.Value) cel.Bool {
-		return l.Binders.Quantify(q, list, Singular(s.Hint), func(x cel.Value) cel.Bool { return l.perLoop(x, func() cel.Bool { return body(ElementOf(s, x)) }) })
+		return l.Binders.Quantify(q, list, Singular(s.Hint), func(x cel.Value) cel.Bool { return body(ElementOf(s, x)) })
 	}
 	if _, short := s.V.OrElse(cel.List()); short || strict {
 		return over(s.Source(strict))
@@ -56,22 +57,13 @@ func (s ListOf) through(l *Lowering, q cel.Quantifier, strict bool, body func(Op
 }
 
 // Count implements Sequence.
-func (s ListOf) Count(l *Lowering, strict bool) cel.Value {
-	return s.Source(Reads(l, s.V, strict)).Size()
+func (s ListOf) Count(_ *Lowering, strict bool) cel.Value {
+	return s.Source(strict).Size()
 }
 
 // List implements Sequence.
-func (s ListOf) List(l *Lowering, strict bool) (cel.Value, bool) {
-	return s.Source(Reads(l, s.V, strict)), true
-}
-
-// Reads notes that a source is read, which is an error where nothing is there if it is read
-// strictly.
-func Reads(l *Lowering, v Place, strict bool) bool {
-	if strict {
-		l.Need(v.Found())
-	}
-	return strict
+func (s ListOf) List(_ *Lowering, strict bool) (cel.Value, bool) {
+	return s.Source(strict), true
 }
 
 // StrictList is a list that is read as a value, not through a projection: where
@@ -80,19 +72,16 @@ type StrictList struct{ ListOf }
 
 // Quantify implements Sequence.
 func (s StrictList) Quantify(l *Lowering, q cel.Quantifier, _ bool, body func(Operand) cel.Bool) cel.Bool {
-	l.Need(s.V.KeysFound())
 	return s.through(l, q, true, body)
 }
 
 // Count implements Sequence.
-func (s StrictList) Count(l *Lowering, _ bool) cel.Value {
-	l.Need(s.V.KeysFound())
+func (s StrictList) Count(_ *Lowering, _ bool) cel.Value {
 	return s.Source(true).Size()
 }
 
 // List implements Sequence.
-func (s StrictList) List(l *Lowering, _ bool) (cel.Value, bool) {
-	l.Need(s.V.KeysFound())
+func (s StrictList) List(_ *Lowering, _ bool) (cel.Value, bool) {
 	return s.Source(true), true
 }
 

@@ -11,19 +11,13 @@ func Present(l *Lowering, j Operand) cel.Bool {
 	case LitForm:
 		return cel.Lit(j.Lit != nil)
 	case ErrorForm:
-		if j.Hard {
-			return l.Failing(j)
-		}
 		return cel.False()
 	case SequenceForm:
 		return cel.Not(j.S.Null())
 	case ImagesForm:
 		return j.Images.Present(l)
 	case ChoiceForm:
-		then, els := EitherWay(l, j.C,
-			func() cel.Bool { return Present(l, *j.Then) },
-			func() cel.Bool { return Present(l, *j.Els) })
-		return cel.CondBool(j.C, then, els)
+		return cel.CondBool(j.C, Present(l, *j.Then), Present(l, *j.Els))
 	case PlaceForm:
 		if j.V.Never {
 			return cel.False()
@@ -89,9 +83,7 @@ func truthOfParts(l *Lowering, j Operand) (cel.Bool, bool) {
 	case j.Form == PlaceForm && j.V.Origin == FromOrdering:
 		return j.V.Expr.AsBool(), true
 	case j.Form == ChoiceForm:
-		then, els := EitherWay(l, j.C,
-			func() cel.Bool { return Truthy(l, *j.Then) },
-			func() cel.Bool { return Truthy(l, *j.Els) })
+		then, els := Truthy(l, *j.Then), Truthy(l, *j.Els)
 		switch {
 		case cel.Equal(els.Value, j.C.Value):
 			return cel.And(j.C, then), true

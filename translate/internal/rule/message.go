@@ -203,7 +203,7 @@ func shown(l *read.Lowering, j read.Operand) read.Operand {
 	if j.Form != read.PlaceForm || !j.V.Dynamic() || j.V.Never || read.IsConfigured(j) {
 		return j
 	}
-	v, ok := read.Expr(l, j)
+	v, ok := l.Strictly(j)
 	if !ok {
 		return j
 	}
