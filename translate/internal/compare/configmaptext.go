@@ -160,12 +160,11 @@ func ParseJSON(l *read.Lowering, text read.Operand) read.Operand {
 		panic(l.Refuse(diag.NoFunction, "the function parse_json has no native form"))
 	}
 	t := configTextOf(l, text)
-	l.Ask(text)
-	l.NeedAll(read.Needs{Native: true})
-	l.NeedFor(noList, text.V.Found())
-	l.NeedFor(noList, t.text.Matches(mayBeJSON)) // of what is certainly no JSON it can be told beforehand
+	d, _ := read.DemandsOf(l, text)
+	d = d.And(read.Demand(noList, text.V.Found()), read.Demand(noList, t.text.Matches(mayBeJSON))) // of what is certainly no JSON it can be told beforehand
+	d.Native = true
 	list := t.shared("Words", func() cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(), partial.Fault(noList))
 	})
-	return read.OperandAt(read.PlaceOf(list, &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromConfiguration))
+	return read.OperandAt(read.PlaceOf(list, &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromConfiguration)).Demanding(d)
 }

@@ -26,11 +26,11 @@ func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
 		s := in.S
 		if e, ok := s.(read.Entries); ok && !e.Values {
 			if name, ok := search.Lit.(string); ok && search.Form == read.LitForm {
-				return read.BoolOf(hasKey(l, e.V, name))
+				return hasKey(e.V, name)
 			}
 		}
-		l.NeedAll(read.ReadingElements(l, s, true))
-		return read.BoolOf(s.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) }))
+		found := s.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) })
+		return read.BoolOf(found).Demanding(read.DemandsOfElements(l, s, true))
 	}
 	switch in.V.Kind() {
 	case schema.String:
@@ -50,16 +50,17 @@ func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
 // textContains is membership in a text, of which only texts are part. ok is false where
 // the type of what is searched is not known.
 func textContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok bool) {
-	text, known := l.Strictly(in)
+	text, d, known := read.Strictly(l, in)
 	if search.Form == read.LitForm {
 		if _, isText := search.Lit.(string); !isText {
-			return falseOf(l, in.V), true
+			return falseOf(in.V), true
 		}
 	}
 	if !known || read.KindOf(search.Typ()) != schema.String {
 		return read.Operand{}, false
 	}
-	return partOf(l, text, search)
+	out, ok := partOf(l, text, search)
+	return out.Demanding(d), ok
 }
 
 // partOf is: a text has what is searched, a text that may be missing, in it.
@@ -73,24 +74,25 @@ func partOf(l *read.Lowering, text cel.Value, search read.Operand) (_ read.Opera
 
 // listContains is membership in a list.
 func listContains(l *read.Lowering, v read.Place, search read.Operand) read.Operand {
-	l.Need(v.Found())
+	found := read.Demand("", v.Found())
 	if search.Form == read.LitForm {
 		if w, ok := read.LiteralTree(l, search.Lit); ok && couldEqual(v.Elem(), search.Lit) {
-			return read.BoolOf(w.In(v.Expr))
+			return read.BoolOf(w.In(v.Expr)).Demanding(found)
 		}
-		return falseOf(l, v)
+		return falseOf(v)
 	}
-	what, ok := l.Strictly(search)
+	what, d, ok := read.Strictly(l, search)
 	if ok && search.Typ().Kind == v.Elem().Kind {
-		return read.BoolOf(what.In(v.Expr))
+		return read.BoolOf(what.In(v.Expr)).Demanding(found, d)
 	}
-	return read.BoolOf(read.ListOf{V: v, Hint: read.Hint(v)}.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) }))
+	some := read.ListOf{V: v, Hint: read.Hint(v)}.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) })
+	return read.BoolOf(some).Demanding(found, d)
 }
 
 // anyContains is membership in what turns out to be a text or a list.
 func anyContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok bool) {
-	what, ok := l.Strictly(search)
-	x, known := l.Strictly(in)
+	what, ofWhat, ok := read.Strictly(l, search)
+	x, ofX, known := read.Strictly(l, in)
 	if !ok || !known {
 		return read.Operand{}, false
 	}
@@ -98,17 +100,20 @@ func anyContains(l *read.Lowering, in, search read.Operand) (_ read.Operand, ok 
 	if read.KindOf(search.Typ()) == schema.String {
 		inText, ok = partOf(l, x, search)
 	}
-	return read.Choice(read.IsString(x), inText, read.BoolOf(what.In(x))), ok // argument has asked for the type
+	return read.Choice(read.IsString(x), inText, read.BoolOf(what.In(x))).Demanding(ofWhat, ofX), ok // argument has asked for the type
 }
 
 // falseOf is false, but an error where v, which has a size, is missing.
-func falseOf(l *read.Lowering, v read.Place) read.Operand {
-	l.Need(v.Found())
-	return read.LitOf(false)
+func falseOf(v read.Place) read.Operand {
+	return read.LitOf(false).Demanding(read.Demand("", v.Found()))
 }
 
 // hasKey is: a map, which must be there, has the key.
-func hasKey(l *read.Lowering, v read.Place, name string) cel.Bool {
+func hasKey(v read.Place, name string) read.Operand {
+	return read.BoolOf(keyIn(v, name)).Demanding(read.Demand("", v.Found()))
+}
+
+func keyIn(v read.Place, name string) cel.Bool {
 	child := v.Settled().Field(name)
 	switch {
 	case v.Certain() && child.Never:
@@ -118,13 +123,11 @@ func hasKey(l *read.Lowering, v read.Place, name string) cel.Bool {
 	case v.Certain():
 		return child.Guards[len(child.Guards)-1].Cond
 	case v.Kind() == schema.Object:
-		l.Need(v.Found())
 		if !child.Never && !child.Certain() {
 			return child.Guards[len(child.Guards)-1].Cond
 		}
 		return cel.String(name).In(read.Dyn(v.Expr))
 	}
-	l.Need(v.Found())
 	return cel.String(name).In(v.Expr)
 }
 
@@ -140,14 +143,15 @@ func literalContains(l *read.Lowering, in any, search read.Operand) read.Operand
 			return read.LitOf(false)
 		}
 		var alts []cel.Bool
-		if v, ok := l.Strictly(search); ok && allStrings(in) && read.KindOf(search.Typ()) == schema.String {
+		v, d, ok := read.Strictly(l, search)
+		if ok && allStrings(in) && read.KindOf(search.Typ()) == schema.String {
 			list, _ := read.LiteralTree(l, in)
-			return read.BoolOf(v.In(list))
+			return read.BoolOf(v.In(list)).Demanding(d)
 		}
 		for _, item := range in {
 			alts = append(alts, equal(l, search, read.LitOf(item)))
 		}
-		return read.BoolOf(cel.Or(alts...))
+		return read.BoolOf(cel.Or(alts...)).Demanding(d)
 	case string:
 		if s, ok := search.Lit.(string); ok && search.Form == read.LitForm {
 			return read.LitOf(scalar.WildMatch("*"+regexp.QuoteMeta(s)+"*", in) || strings.Contains(in, s))

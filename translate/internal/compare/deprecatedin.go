@@ -13,7 +13,7 @@ import (
 // OldMembership is the deprecated In and NotIn, of a list of the policy. A list key of which an
 // element is no string is where Kyverno crashes, and an error (deviation 4; HasTexts).
 func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool {
-	key = read.InEach(l, key, asList)
+	key = read.InEach(key, asList)
 	members, isMembers := value.Lit.([]any)
 	switch {
 	case value.Form != read.LitForm:
@@ -68,7 +68,7 @@ func HasTexts(l *read.Lowering, key read.Operand) cel.Bool {
 			})
 		})
 	}
-	key = read.InEach(l, key, asList)
+	key = read.InEach(key, asList)
 	if key.Form == read.SequenceForm {
 		return ofList(key.S)
 	}

@@ -8,7 +8,7 @@ import (
 
 // Membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
 func Membership(l *read.Lowering, op MemberOperator, key, value read.Operand) cel.Bool {
-	key = read.InEach(l, key, asList)
+	key = read.InEach(key, asList)
 	if s, ok := value.Lit.(string); ok && value.Form == read.LitForm {
 		return membershipText(l, op, key, s)
 	}

@@ -38,14 +38,14 @@ func OrFalse(l *read.Lowering, c *policy.Conditions) cel.Bool {
 func each(l *read.Lowering, cs []*policy.Condition) []partial.Bool {
 	out := make([]partial.Bool, len(cs))
 	for i := len(cs) - 1; i >= 0; i-- {
-		out[i] = l.Told(func() cel.Bool { return compared(l, cs[i]) })
+		out[i] = compared(l, cs[i])
 		l.TraceBool("key "+cs[i].Operator+" value", out[i])
 	}
 	return out
 }
 
 // compared is one comparison. Both sides are read before they are compared.
-func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
+func compared(l *read.Lowering, c *policy.Condition) partial.Bool {
 	key, value := query.Node(l, c.Key), query.Node(l, c.Value)
 	l.SetPos(c.Pos)
 	op := operatorOf(c.Operator)
@@ -54,19 +54,20 @@ func compared(l *read.Lowering, c *policy.Condition) cel.Bool {
 	}
 	l.Trace("key", key.Described)
 	l.Trace("value", value.Described)
-	l.Ask(key)
-	l.Ask(value)
+	ofKey, _ := read.DemandsOf(l, key)
+	ofValue, _ := read.DemandsOf(l, value)
+	d := ofKey.And(ofValue)
 	switch op.kind {
 	case membershipKind:
-		l.NeedAll(read.Needs{Native: compare.MayBeList(value)})
+		d.Native = d.Native || compare.MayBeList(value)
 	case oldMembershipKind:
-		l.Need(compare.HasTexts(l, key))
+		d = d.And(read.Demand("", compare.HasTexts(l, key)))
 	}
 	out := compareCondition(l, op, c.Operator, key, value)
 	if op.kind == orderingKind && (isWorkedOut(c.Key, key) && isText(value) || isWorkedOut(c.Value, value) && isText(key)) {
 		panic(l.Unsupported("the order of a text and of a number that is worked out of the request"))
 	}
-	return out
+	return l.Told(d, out)
 }
 
 // isWorkedOut tells of a variable of the request whose value is known when the rule is compiled,

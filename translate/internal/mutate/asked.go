@@ -66,17 +66,18 @@ func nothing(kind mutating.PatchType) cel.Value {
 	return cel.List()
 }
 
-// unread is what a patch needs, and does not look for itself when it is made: a mutation that
-// reads what is not there is an error too. That is so where nothing is asked in between. What it
-// needs it reads then, and does not ask for.
-func unread(l *read.Lowering, n read.Needs, p patch) (left read.Needs, some bool) {
+// unread is what filling in a patch demands, and it does not look for itself when it is made: a
+// mutation that reads what is not there is an error too. That is so where nothing is asked in
+// between. What is demanded it reads then, and does not ask for.
+func unread(l *read.Lowering, p patch) (left read.Demands, some bool) {
 	if len(p.mutations) != 1 || !p.asked.Expr.IsTrue() {
-		return n, false
+		return p.filling, false
 	}
-	left = n
+	left = p.filling
+	all := left.All()
 	m := &p.mutations[0]
-	m.Expr = m.Expr.Knowing(n.All())
-	rest := m.Expr.AsBool().Unread(n.All(), func(name string) (cel.Value, bool) { return read.Defined(l, name) })
+	m.Expr = m.Expr.Knowing(all)
+	rest := m.Expr.AsBool().Unread(all, func(name string) (cel.Value, bool) { return read.Defined(l, name) })
 	left.Conds, left.Loads = []cel.Bool{rest}, nil
-	return left, !cel.Equal(rest.Value, n.All().Value)
+	return left, !cel.Equal(rest.Value, all.Value)
 }

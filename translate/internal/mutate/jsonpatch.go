@@ -128,8 +128,8 @@ func (j jsonText) filled(n *policy.Node) *policy.Node {
 // jsonPatch lowers a patchesJson6902. What is worked out from the object as it was before
 // another operation is a mutation of its own.
 func jsonPatch(l *read.Lowering, t *policy.Text) patch {
-	out := patch{asked: partial.Sure(cel.True())}
 	text := readJSONPatch(l, t)
+	out := patch{filling: text.filling(), asked: partial.Sure(cel.True())}
 	if broken := text.unquoted(); !broken.IsFalse() {
 		out.asked = partial.MayErr(cel.CondBool(broken, partial.Failing("quoted"), cel.True()))
 	}
@@ -247,6 +247,15 @@ func hasEmptyMaps(n *policy.Node) bool {
 		slices.ContainsFunc(n.Fields, func(f policy.Field) bool { return hasEmptyMaps(f.Value) })
 }
 
+// filling is what the variables demand.
+func (j jsonText) filling() (d read.Demands) {
+	for _, m := range j.marks {
+		of, _ := read.DemandsOf(j.Lowering, query.Variable(j.Lowering, m.variable))
+		d = d.And(of)
+	}
+	return d
+}
+
 // unquoted is: some variable of a patch gives a text that ends the quotes in which it stands,
 // or that reads otherwise in them, for the element at hand.
 func (j jsonText) unquoted() cel.Bool {
@@ -263,7 +272,8 @@ func (j jsonText) unquoted() cel.Bool {
 		if m.quote == '\'' {
 			ends = `['\n]`
 		}
-		any = append(any, query.Text(j.Lowering, v).Matches(ends))
+		said, _ := query.Text(j.Lowering, v)
+		any = append(any, said.Matches(ends))
 	}
 	return cel.Or(any...)
 }

@@ -35,7 +35,7 @@ func loopsOf(l *read.Lowering, entries []*policy.MutateForEach) patch {
 		if i > 0 && native.Mentions(one.asked.Expr.Value, "object") {
 			panic(l.Unsupported("an entry of a foreach that may be an error, behind another one,"))
 		}
-		out.asked = out.asked.Then(one.asked)
+		out.filling, out.asked = out.filling.And(one.filling), out.asked.Then(one.asked)
 		out.mutations, out.effects = append(out.mutations, one.mutations...), append(out.effects, one.effects...)
 	}
 	return out
@@ -49,6 +49,8 @@ type mutateLoop struct {
 	path []string  // where that is in the object; nil where it is no list of the object
 	elem *schema.Type
 	hint string
+	// reading is what the list demands.
+	reading read.Demands
 }
 
 func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
@@ -73,12 +75,11 @@ func (w *mutateLoop) readList() {
 		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will run this rule", d.Message)})
 	}
 	j := query.Outside(w.Lowering, e)
+	w.reading = j.Anyway()
 	var s read.Sequence
 	switch {
 	case j.Form == read.PlaceForm && j.V.Kind() == schema.List:
-		if need := j.V.Found(); !need.IsTrue() {
-			w.NeedFor("list", need)
-		}
+		w.reading = w.reading.And(read.Demand("list", j.V.Found()))
 		s = read.ListOf{V: j.V.Settled(), Hint: read.Hint(j.V)}
 	case j.Form == read.SequenceForm:
 		s = j.S
@@ -86,8 +87,8 @@ func (w *mutateLoop) readList() {
 		panic(w.Unsupported("the list of a foreach that is no list of the object"))
 	}
 	var ok bool
-	n := w.Collected(func() { w.list, ok = read.InOrder(w.Lowering, s) })
-	if !ok || !n.None() {
+	w.list, ok = read.InOrder(w.Lowering, s)
+	if !ok || !read.DemandsOfElements(w.Lowering, s, false).None() {
 		panic(w.Unsupported("the list of a foreach that may be an error"))
 	}
 	w.elem, w.hint = elemOfParts(s), read.HintOf(s)
@@ -153,43 +154,42 @@ func (w *mutateLoop) json() patch {
 	elem := read.PlaceOf(x, w.elem)
 	when := w.enterElement(read.OperandAt(elem), i)
 	out := patch{asked: partial.Sure(cel.True())}
-	w.ofElement(x, when, func() {
-		text := readJSONPatch(w.Lowering, w.of.JSON)
-		if broken := text.unquoted(); !broken.IsFalse() {
-			all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
-			out.asked = out.asked.Then(partial.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
-		}
-		ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
-		scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
-		var paths []string
-		for _, n := range text.operations {
-			before := ops.added
-			ops.operation(text, n, scope)
-			path := n.Get("path").Str
-			for _, other := range paths {
-				if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
-					panic(w.Unsupported("operations of a foreach that are about the same"))
-				}
+	text := readJSONPatch(w.Lowering, w.of.JSON)
+	out.filling = w.ofEach(x, when, text.filling())
+	if broken := text.unquoted(); !broken.IsFalse() {
+		all := w.list.Macro(cel.MacroExists, x, cel.And(when, broken).Value).AsBool()
+		out.asked = out.asked.Then(partial.MayErr(cel.CondBool(all, partial.Failing("quoted"), cel.True())))
+	}
+	ops := &opWriter{merging: &merging{Lowering: w.Lowering, kind: w.Target.GVK}}
+	scope := &loopScope{path: w.path, elem: elem, loop: &opLoop{list: w.list, i: i, x: x, when: when}}
+	var paths []string
+	for _, n := range text.operations {
+		before := ops.added
+		ops.operation(text, n, scope)
+		path := n.Get("path").Str
+		for _, other := range paths {
+			if other == path || ops.added > before+1 && n.Get("op").Str != "add" {
+				panic(w.Unsupported("operations of a foreach that are about the same"))
 			}
-			paths = append(paths, path)
 		}
-		if need := cel.And(ops.needs...); !need.IsTrue() {
-			some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
-			out.asked = out.asked.Then(partial.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
-		}
-		out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-		out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
-	})
+		paths = append(paths, path)
+	}
+	if need := cel.And(ops.needs...); !need.IsTrue() {
+		some := w.list.Macro(cel.MacroExists, x, cel.And(when, cel.Not(need)).Value).AsBool()
+		out.asked = out.asked.Then(partial.MayErr(cel.CondBool(some, partial.Failing("value"), cel.True())))
+	}
+	out.mutations = []mutating.Mutation{{Pos: w.of.JSON.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+	out.effects = []effect{w.effect(effectOfOperations(ops.ops, w.places(x)), x, when)}
 	return out
 }
 
-// ofElement builds what is made of an element, and needs for each what that needs.
-func (w *mutateLoop) ofElement(x cel.Value, when cel.Bool, build func()) {
-	n := w.Collected(build)
-	if need := n.All(); !need.IsTrue() {
-		w.NeedFor(n.Hint, w.list.Macro(cel.MacroAll, x, cel.Implies(when, need).Value).AsBool())
+// ofEach is what the list demands, and what an element does of each that is not skipped.
+func (w *mutateLoop) ofEach(x cel.Value, when cel.Bool, d read.Demands) read.Demands {
+	each := read.Demands{Unsure: d.Unsure, Native: d.Native}
+	if all := d.All(); !all.IsTrue() {
+		each = each.And(read.Demand(d.Hint, w.list.Macro(cel.MacroAll, x, cel.Implies(when, all).Value).AsBool()))
 	}
-	w.NeedAll(read.Needs{Unsure: n.Unsure, Native: n.Native})
+	return w.reading.And(each)
 }
 
 // merge is a merge for each element.
@@ -201,34 +201,32 @@ func (w *mutateLoop) merge() patch {
 		panic(w.Unsupported("a patchStrategicMerge for each element in ascending order, whose last element comes first,"))
 	}
 	when := w.enterElement(read.OperandAt(elem), cel.Value{})
-	out := patch{asked: partial.Sure(cel.True())}
-	w.ofElement(x, when, func() {
-		m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
-		if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {
-			out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
-			return
+	out := patch{filling: w.ofEach(x, when, query.Filling(w.Lowering, w.of.Merge)), asked: partial.Sure(cel.True())}
+	m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
+	if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {
+		out.mutations, out.effects = m.mutations([]edit{e}, w.of.Merge), []effect{w.effect(m.effectOf([]edit{e}, w.places(x)), x, when)}
+		return out
+	}
+	edits := m.mapping(w.of.Merge, w.Object.V, nil)
+	if len(*m.gates) > 0 || !plainEdits(edits) {
+		panic(w.Unsupported("a patchStrategicMerge for each element that has conditions, or merges lists"))
+	}
+	ops := &opWriter{merging: &m}
+	ops.edits(edits, nil, nil)
+	loop := &opLoop{list: w.list, x: x, when: when}
+	for i, o := range ops.ops {
+		mentions := func(v cel.Value) bool { return !v.IsZero() && v.Count(x.VariableName()) > 0 }
+		switch {
+		case o.op == "add" && mentions(o.at.text()) && !mentions(o.value):
+			ops.ops[i].loop = loop
+		case o.op == "add" && !mentions(o.at.text()) && !mentions(o.value) && o.value.MakesEmpty():
+			// A parent, which the API server drops where nothing is added.
+		default:
+			panic(w.Unsupported("a patchStrategicMerge whose elements may write the same field"))
 		}
-		edits := m.mapping(w.of.Merge, w.Object.V, nil)
-		if len(*m.gates) > 0 || !plainEdits(edits) {
-			panic(w.Unsupported("a patchStrategicMerge for each element that has conditions, or merges lists"))
-		}
-		ops := &opWriter{merging: &m}
-		ops.edits(edits, nil, nil)
-		loop := &opLoop{list: w.list, x: x, when: when}
-		for i, o := range ops.ops {
-			mentions := func(v cel.Value) bool { return !v.IsZero() && v.Count(x.VariableName()) > 0 }
-			switch {
-			case o.op == "add" && mentions(o.at.text()) && !mentions(o.value):
-				ops.ops[i].loop = loop
-			case o.op == "add" && !mentions(o.at.text()) && !mentions(o.value) && o.value.MakesEmpty():
-				// A parent, which the API server drops where nothing is added.
-			default:
-				panic(w.Unsupported("a patchStrategicMerge whose elements may write the same field"))
-			}
-		}
-		out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
-		out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
-	})
+	}
+	out.mutations = []mutating.Mutation{{Pos: w.of.Merge.Pos, Type: mutating.JSONPatch, Expr: patchText(ops.ops)}}
+	out.effects = []effect{w.effect(m.effectOf(edits, w.places(x)), x, when)}
 	return out
 }
 

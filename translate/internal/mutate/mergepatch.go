@@ -32,6 +32,7 @@ import (
 
 // A patch is what a mutate rule does.
 type patch struct {
+	filling   read.Demands // of the variables, before anything is asked
 	asked     partial.Bool // before anything is changed
 	mutations []mutating.Mutation
 	parts     []mutating.Mutation // the same in two steps, where that is shorter
@@ -106,6 +107,7 @@ func mergePatch(l *read.Lowering, n *policy.Node) (out patch) {
 	m := merging{Lowering: l, kind: l.Target.GVK, gates: &[]cel.Bool{}}
 	edits := m.mapping(n, l.Object.V, nil)
 	asked := cel.And(*m.gates...)
+	out.filling = query.Filling(l, n)
 	out.asked = partial.Sure(asked)
 	if len(edits) > 0 && !asked.IsFalse() {
 		out.mutations, out.effects = m.mutations(edits, n), []effect{m.effectOf(edits, nil)}

@@ -209,7 +209,7 @@ func writtenText(l *read.Lowering, n *policy.Node, t *schema.Type) cel.Value {
 	default:
 		panic(l.Unsupported("a variable that is no text, number or boolean"))
 	}
-	v, ok := l.Strictly(j)
+	v, ok := read.Expr(l, j)
 	if !ok {
 		panic(l.Unsupported("a variable that is not of the request"))
 	}

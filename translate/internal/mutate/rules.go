@@ -430,24 +430,20 @@ func changeOf(l *read.Lowering, index int, t native.Target, ops []native.Operati
 	}
 	// Variables are filled in before anything is asked: where one is missing the rule errs,
 	// whatever the patch would do.
-	var patch patch
-	filled := w.Collected(func() { patch = patchOf(w, l.Rule.Mutate) })
-	if filled.Unsure {
+	patch := patchOf(w, l.Rule.Mutate)
+	if patch.filling.Unsure {
 		panic(l.Unsupported("a variable in a patch that may be an error"))
 	}
-	c.mutations, c.parts, c.edits, c.effects, c.errs = patch.mutations, patch.parts, patch.edits, patch.effects, filled.Native
+	c.mutations, c.parts, c.edits, c.effects, c.errs = patch.mutations, patch.parts, patch.edits, patch.effects, patch.filling.Native
 	if len(c.mutations) == 0 {
-		if c.pre.Errs || patch.asked.Errs || !filled.None() {
+		if c.pre.Errs || patch.asked.Errs || !patch.filling.None() {
 			panic(l.Unsupported("a rule that changes nothing, and may be an error,"))
 		}
 		return c, false
 	}
-	left, read := unread(w, filled, patch)
+	left, read := unread(w, patch)
 	c.errs = c.errs || read
-	filledIn := w.Told(func() cel.Bool {
-		w.NeedAll(left)
-		return cel.True()
-	})
+	filledIn := w.Told(left, cel.True())
 	given := cel.Simplify(filledIn.Expr.Knowing(cel.And(c.match, c.pre.Expr))).AsBool() // without asking again
 	c.pre = c.pre.Then(filledIn.As(given)).Then(patch.asked)
 	c.variables, c.params = w.Variables, w.Params

@@ -57,17 +57,12 @@ func HasExistence(p *policy.Node) bool {
 
 // NoError is: no key makes an error of a violation. It is asked where the pattern is
 // violated.
-func NoError(l *read.Lowering, v read.Place, p *policy.Node) (b cel.Bool) {
-	l.Collected(func() { b = noErrorOf(l, v, p) }) // the pattern itself asks for it
-	return b
-}
-
-func noErrorOf(l *read.Lowering, v read.Place, p *policy.Node) cel.Bool {
+func NoError(l *read.Lowering, v read.Place, p *policy.Node) cel.Bool {
 	p, ok := dereferenced(l, p)
 	if !ok { // an error on every object
 		return cel.False()
 	}
-	p = substituted(l, p)
+	p, _ = substituted(l, p) // the pattern itself demands that
 	seen := anchorsSeen(l, v, p)
 	hasNegations := someAnchor(p, func(kind anchor.Kind) bool { return kind == anchor.Negation })
 	if !seen.IsTrue() && hasNegations { // the violation of a negation is no error whatever is missing

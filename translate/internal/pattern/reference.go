@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/anchor"
@@ -24,8 +23,8 @@ func dereferenced(l *read.Lowering, root *policy.Node) (*policy.Node, bool) {
 }
 
 // badReference is what a pattern is that is not dereferenced: Kyverno errs on every object.
-func badReference(l *read.Lowering) partial.Bool {
-	return l.Told(func() cel.Bool { return l.Failing(read.TypeError("reference")) })
+func badReference() partial.Bool {
+	return partial.Error("reference")
 }
 
 type dereferencer struct {

@@ -23,9 +23,10 @@ func Holds(l *read.Lowering, p *policy.Node) partial.Bool {
 	noteIgnoredAnchors(l, p)
 	read.RefuseMetadata(l, p)
 	if p, ok = dereferenced(l, p); !ok {
-		return badReference(l)
+		return badReference()
 	}
-	return l.Told(func() cel.Bool { return match(l, v, substituted(l, p), "").admitted() })
+	p, d := substituted(l, p)
+	return l.Told(d, match(l, v, p, "").admitted())
 }
 
 // filledIn is true, and an error where the pattern's variables are one: a pattern
@@ -33,9 +34,10 @@ func Holds(l *read.Lowering, p *policy.Node) partial.Bool {
 func filledIn(l *read.Lowering, p *policy.Node) partial.Bool {
 	p, ok := dereferenced(l, p)
 	if !ok {
-		return badReference(l)
+		return badReference()
 	}
-	return l.Told(func() cel.Bool { substituted(l, p); return cel.True() })
+	_, d := substituted(l, p)
+	return l.Told(d, cel.True())
 }
 
 // noteIgnoredAnchors tells where a violation is an error to Kyverno, which a
@@ -68,25 +70,28 @@ func AnyPattern(l *read.Lowering, p *policy.Node) partial.Bool {
 		read.RefuseMetadata(l, item)
 	}
 	if p, ok = dereferenced(l, p); !ok {
-		return badReference(l)
+		return badReference()
 	}
-	return l.Told(func() cel.Bool { return someSatisfied(l, v, p.Items) })
+	d, some := someSatisfied(l, v, p.Items)
+	return l.Told(d, some)
 }
 
 // someSatisfied is: some pattern is satisfied, or none fails.
-func someSatisfied(l *read.Lowering, v read.Place, patterns []*policy.Node) cel.Bool {
+func someSatisfied(l *read.Lowering, v read.Place, patterns []*policy.Node) (d read.Demands, some cel.Bool) {
 	var oks, admits []cel.Bool
 	skips := true
 	for _, p := range patterns {
-		o := match(l, v, asFloats(substituted(l, p)), "")
+		p, of := substituted(l, p)
+		d = d.And(of)
+		o := match(l, v, asFloats(p), "")
 		oks = append(oks, o.ok())
 		admits = append(admits, o.admitted())
 		skips = skips && o.skips()
 	}
 	if !skips { // all skipped is impossible
-		return cel.Or(oks...)
+		return d, cel.Or(oks...)
 	}
-	return cel.Or(append(oks, cel.And(admits...))...)
+	return d, cel.Or(append(oks, cel.And(admits...))...)
 }
 
 // asFloats is a pattern of an AnyPattern, of which Kyverno reads all numbers as floating
@@ -120,34 +125,42 @@ func rebuilt(p *policy.Node, item func(int, *policy.Node) *policy.Node, field fu
 }
 
 // substituted is a pattern with its variables replaced, which is possible where
-// their values are known when compiling.
-func substituted(l *read.Lowering, p *policy.Node) *policy.Node {
-	if !query.HasVariables(p) {
-		return p
+// their values are known when compiling, and what the variables demand: also those in
+// parts of the pattern that nothing reads.
+func substituted(l *read.Lowering, p *policy.Node) (_ *policy.Node, d read.Demands) {
+	within := func(p *policy.Node) *policy.Node {
+		out, of := substituted(l, p)
+		d = d.And(of)
+		return out
 	}
-	if p.Kind == policy.String {
+	switch {
+	case !query.HasVariables(p):
+		return p, d
+	case p.Kind == policy.String:
 		return substitutedText(l, p)
 	}
-	return rebuilt(p, func(_ int, item *policy.Node) *policy.Node { return substituted(l, item) }, func(f policy.Field) policy.Field {
-		key, ok := filledText(l, query.ParseTemplate(f.Key, f.Pos)).Lit.(string)
+	return rebuilt(p, func(_ int, item *policy.Node) *policy.Node { return within(item) }, func(f policy.Field) policy.Field {
+		j := filledText(l, query.ParseTemplate(f.Key, f.Pos))
+		key, ok := j.Lit.(string)
 		if !ok {
 			l.SetPos(f.Pos)
 			panic(l.Refuse(diag.PatternVariable, "a pattern's key that is only known at run time, %q", f.Key))
 		}
-		return policy.Field{Key: key, Pos: f.Pos, Value: substituted(l, f.Value)}
-	})
+		d = d.And(j.Anyway())
+		return policy.Field{Key: key, Pos: f.Pos, Value: within(f.Value)}
+	}), d
 }
 
-// substitutedText is a text of a pattern. Where it may be an error, it is one also if no
-// part of the pattern reads it.
-func substitutedText(l *read.Lowering, p *policy.Node) *policy.Node {
+// substitutedText is substituted of a text.
+func substitutedText(l *read.Lowering, p *policy.Node) (*policy.Node, read.Demands) {
 	l.SetPos(p.Pos)
 	t := query.ParseTemplate(p.Str, p.Pos)
 	j := filledText(l, t)
 	if j.Form == read.LitForm {
-		return query.NodeOf(j.Lit, p.Pos)
+		return query.NodeOf(j.Lit, p.Pos), j.Anyway()
 	}
-	return runtimeLeaf(l, p, t, j)
+	d, _ := read.DemandsOf(l, j)
+	return runtimeLeaf(l, p, t, j), d
 }
 
 // filledText is what a text of a pattern stands for. The old object is held against

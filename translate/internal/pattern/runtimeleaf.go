@@ -27,7 +27,6 @@ func runtimeLeaf(l *read.Lowering, p *policy.Node, t *jmespath.Template, j read.
 		stands = wildText(l, p, t)
 	}
 	compare.NoteSame(l, j, j)
-	l.Ask(j)
 	leaf := &policy.Node{Kind: policy.String, Pos: p.Pos}
 	l.RuntimeTexts[leaf] = stands
 	return leaf
@@ -47,7 +46,8 @@ func wildText(l *read.Lowering, p *policy.Node, t *jmespath.Template) read.Runti
 	if slices.ContainsFunc(plain.Parts, func(part jmespath.Part) bool { return scalar.IsWild(part.Text) }) {
 		panic(compare.UnknownPattern(l, p))
 	}
-	out := read.RuntimeText{Text: query.Text(l, filledText(l, &plain)), Typ: read.StringType()}
+	text, _ := query.Text(l, filledText(l, &plain)) // of which the whole demands as much
+	out := read.RuntimeText{Text: text, Typ: read.StringType()}
 	out.Match = func(x cel.Value) cel.Bool {
 		if before {
 			return x.EndsWith(out.Text)

@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
@@ -22,14 +23,14 @@ import (
 // apart from what the rule and its exceptions exclude. The names of the controls
 // that it violates are a variable: the message tells them, and the rule holds
 // where there are none. check.go has the checks.
-func Holds(l *read.Lowering, p *policy.PodSecurity) cel.Bool {
+func Holds(l *read.Lowering, p *policy.PodSecurity) partial.Bool {
 	if l.Object.Form != read.PlaceForm { // a deletion
-		return cel.True()
+		return partial.Sure(cel.True())
 	}
 	l.SetPos(p.Pos)
 	s, ok := atLevel(l, p)
 	if !ok {
-		return l.Failing(read.TypeError("pod"))
+		return partial.Error("pod")
 	}
 	holds := map[string]cel.Bool{}
 	var controls []string
@@ -50,7 +51,7 @@ func Holds(l *read.Lowering, p *policy.PodSecurity) cel.Bool {
 		}
 	}
 	violated := l.Binders.Filter(cel.List(names...), "control", func(c cel.Value) cel.Bool { return c.Ne(cel.String("")) })
-	return read.Let(l, ofOld(l, violations), violated).Size().Eq(cel.Int(0))
+	return partial.Sure(read.Let(l, ofOld(l, violations), violated).Size().Eq(cel.Int(0)))
 }
 
 // violations is the variable with the names of the controls that a pod violates.

@@ -35,8 +35,7 @@ func namespaceCall(l *read.Lowering, c *policy.APICallEntry) read.Operand {
 	if c.Default != nil && c.Default.Kind != policy.Null {
 		return read.Choice(known, answer(l, c, namespaceValue(ns)), Node(l, c.Default))
 	}
-	l.Load("namespace_is_not_known", known)
-	return answer(l, c, namespaceValue(ns))
+	return answer(l, c, namespaceValue(ns)).Demanding(read.DemandToLoad("namespace_is_not_known", known))
 }
 
 // someKeys is the hint of a hash of which only some keys are known.

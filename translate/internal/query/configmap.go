@@ -12,7 +12,7 @@ import (
 // configMap is the data and metadata of a ConfigMap, which becomes the params of
 // the policy. That takes a name which is known when compiling.
 func configMap(l *read.Lowering, e *policy.ContextEntry) read.Operand {
-	name, ok := Template(l, ParseTemplate(e.ConfigMap.Name.Value, e.ConfigMap.Name.Pos)).Lit.(string)
+	name, ok := constantText(l, e.ConfigMap.Name)
 	if !ok || name == "" {
 		panic(l.Refuse(diag.OutsideData, "the ConfigMap %s is outside the request: its name is a variable", e.Name))
 	}

@@ -69,7 +69,7 @@ func variableEntry(l *read.Lowering, v *policy.VariableEntry) read.Operand {
 	case v.Value != nil:
 		value := valueNode(l, v.Value)
 		// null is an error here even with a default
-		out = required(l, read.InEach(l, value, func(j read.Operand) read.Operand { return eval(l, path(l, *v.JMESPath), &j) }))
+		out = required(l, read.InEach(value, func(j read.Operand) read.Operand { return eval(l, path(l, *v.JMESPath), &j) }))
 		if v.Default == nil || out.Form == read.LitForm || read.Present(l, out).IsTrue() {
 			return whereFilledBy(l, v.Default, "default", out)
 		}
@@ -83,7 +83,7 @@ func variableEntry(l *read.Lowering, v *policy.VariableEntry) read.Operand {
 		return required(l, out)
 	}
 	def := required(l, Node(l, v.Default))
-	out = read.Bounded(l, read.InEach(l, out.Softly(), func(j read.Operand) read.Operand {
+	out = read.Bounded(l, read.InEach(out.Softly(), func(j read.Operand) read.Operand {
 		if j.Form == read.ErrorForm { // the default stands in for any error
 			return def
 		}
@@ -98,18 +98,24 @@ func queried(l *read.Lowering, e *jmespath.Expr, def *policy.Node) read.Operand 
 	if def == nil || def.Kind == policy.Null {
 		return Outside(l, e)
 	}
-	var out read.Operand
-	n := l.Collected(func() { out = Outside(l, e) })
-	if n.Unsure {
+	out := Outside(l, e)
+	d := out.Anyway()
+	if d.Unsure {
 		panic(l.Unsupported("a default for a jmesPath that may be an error"))
 	}
-	l.Needs.Native = l.Needs.Native || n.Native
-	return read.Choice(n.All().Simplify(), out, read.TypeError("jmesPath"))
+	return read.Choice(d.All().Simplify(), out.Undemanding(), read.TypeError("jmesPath")).Demanding(read.Demands{Native: d.Native})
+}
+
+// constantText is a text that is known when compiling.
+func constantText(l *read.Lowering, t policy.Text) (text string, ok bool) {
+	j := Template(l, ParseTemplate(t.Value, t.Pos))
+	text, ok = j.Lit.(string)
+	return text, ok && j.Form == read.LitForm && j.Anyway().None()
 }
 
 func path(l *read.Lowering, t policy.Text) *jmespath.Expr {
 	l.SetPos(t.Pos)
-	s, ok := Template(l, ParseTemplate(t.Value, t.Pos)).Lit.(string)
+	s, ok := constantText(l, t)
 	if !ok {
 		panic(l.Unsupported("a jmesPath with variables"))
 	}

@@ -21,8 +21,7 @@ func withoutErrors(l *read.Lowering, s read.Sequence, e *jmespath.Expr, j read.O
 	if some := anyNull(l, s); !some.IsFalse() && !succeeds(l, e, &null).IsTrue() {
 		safe = cel.And(cel.Not(some), safe)
 	}
-	l.Need(safe.Simplify())
-	return j
+	return j.Demanding(read.Demand("", safe.Simplify()))
 }
 
 // anyNull is: null is among the elements, of which a sequence has none itself.
@@ -63,11 +62,12 @@ func hasOp(e *jmespath.Expr, op jmespath.Op) bool {
 
 // succeeds is: e of the current node is no error but that of a missing key.
 func succeeds(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) cel.Bool {
-	n := l.Silently(func(l *read.Lowering) { l.Ask(eval(l, e, cur).Softly()) })
-	if n.Unsure {
+	quiet := l.Quietly()
+	d, _ := read.DemandsOf(quiet, eval(quiet, e, cur).Softly())
+	if d.Unsure {
 		panic(l.Unsupported("an expression that may be an error where what it gives may not be needed"))
 	}
-	return n.All().Simplify()
+	return d.All().Simplify()
 }
 
 // faultless is j where it is known to be no error.

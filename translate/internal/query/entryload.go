@@ -17,15 +17,15 @@ func entry(l *read.Lowering, name string, v *read.ContextVar) read.Operand {
 	}
 	e, ok := l.Loaded[name]
 	if !ok || !e.Holds(l) {
-		e = read.LoadedEntry{Facts: l.Facts}
-		e.Needs = l.Collected(func() { e.Value = contextValue(l, v) })
+		value := contextValue(l, v)
+		d := value.Anyway()
+		e = read.LoadedEntry{Value: value.Undemanding(), Facts: l.Facts}
+		e.Loading = read.DemandToLoad(d.Hint, d.All()).And(read.Demands{Unsure: d.Unsure, Native: d.Native})
 		if l.Loaded != nil {
 			l.Loaded[name] = e
 		}
 	}
-	l.Load(e.Needs.Hint, e.Needs.All())
-	l.NeedAll(read.Needs{Hint: e.Needs.Hint, Unsure: e.Needs.Unsure, Native: e.Needs.Native})
-	return e.Value
+	return e.Value.Demanding(e.Loading)
 }
 
 // whereLoaded is j, what a query gives, and an error where a context entry that it
@@ -36,11 +36,11 @@ func whereLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operan
 			continue
 		}
 		entry := l.Loaded[name]
-		if c, ok := l.Readable(entry.Value); ok && !c.IsTrue() {
+		if d, ok := read.DemandsOf(l, entry.Value); ok && !d.All().IsTrue() {
 			if entry.Value.Form == read.ErrorForm && entry.Value.Hard {
 				return read.TypeError(name)
 			}
-			j = read.Choice(c, j, read.TypeError(name))
+			j = read.Choice(d.All(), j, read.TypeError(name))
 		}
 	}
 	return j
@@ -68,7 +68,7 @@ func loadMentioned(l *read.Lowering, e *jmespath.Expr) {
 	text := e.String()
 	for _, name := range slices.Sorted(maps.Keys(l.Context.Named)) {
 		if _, ok := l.Loaded[name]; !ok && l.Context.Get(name) != nil && Mentions(text, name) {
-			l.Collected(func() { TopLevel(l, name) })
+			TopLevel(l, name)
 		}
 	}
 }

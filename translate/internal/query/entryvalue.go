@@ -7,51 +7,69 @@ import (
 
 // whereFilledBy is j, and an error of a context entry where a variable in a value is one.
 func whereFilledBy(l *read.Lowering, n *policy.Node, name string, j read.Operand) read.Operand {
-	needed := l.Collected(func() { eachVariable(l, n) })
-	if needed.Unsure {
+	noVariableKeys(l, n)
+	d := Filling(l, n)
+	if d.Unsure {
 		panic(l.Unsupported("a variable that may be an error, where something else decides without it,"))
 	}
-	return read.Choice(needed.All().Simplify(), j, read.TypeError(name))
+	return read.Choice(d.All().Simplify(), j, read.TypeError(name))
 }
 
 // valueNode is a value, which is an error where a variable in it is one, whatever of it is
 // read.
 func valueNode(l *read.Lowering, n *policy.Node) read.Operand {
-	var value read.Operand
-	needed := l.Collected(func() { value = Node(l, n) })
+	value := Node(l, n)
 	if value.Form != read.HashForm && value.Form != read.MultiForm {
-		l.NeedAll(needed)
 		return value
 	}
-	return whereFilledBy(l, n, "value", value)
+	return whereFilledBy(l, n, "value", value.Undemanding())
 }
 
-// eachVariable asks for the variables in the texts of a value.
-func eachVariable(l *read.Lowering, n *policy.Node) {
+// noVariableKeys refuses a value with a variable in a key.
+func noVariableKeys(l *read.Lowering, n *policy.Node) {
 	if n == nil {
 		return
 	}
-	if n.Kind == policy.String {
-		for _, part := range ParseTemplate(n.Str, n.Pos).Parts {
-			if part.Var != nil {
-				l.Ask(Variable(l, part.Var))
-			}
-		}
-	}
 	for _, item := range n.Items {
-		eachVariable(l, item)
+		noVariableKeys(l, item)
 	}
 	for _, f := range n.Fields {
 		if HasVariables(&policy.Node{Kind: policy.String, Str: f.Key, Pos: f.Pos}) {
 			l.SetPos(f.Pos)
 			panic(l.Unsupported("a variable in a key of a value"))
 		}
-		eachVariable(l, f.Value)
+		noVariableKeys(l, f.Value)
 	}
+}
+
+// Filling is what the variables in the keys and texts of a value demand.
+func Filling(l *read.Lowering, n *policy.Node) (d read.Demands) {
+	switch {
+	case n == nil:
+		return d
+	case n.Kind == policy.String:
+		for _, part := range ParseTemplate(n.Str, n.Pos).Parts {
+			if part.Var != nil {
+				of, _ := read.DemandsOf(l, Variable(l, part.Var))
+				d = d.And(of)
+			}
+		}
+	}
+	for _, item := range n.Items {
+		d = d.And(Filling(l, item))
+	}
+	for _, f := range n.Fields {
+		d = d.And(Filling(l, &policy.Node{Kind: policy.String, Str: f.Key, Pos: f.Pos}), Filling(l, f.Value))
+	}
+	return d
 }
 
 // required is j, an error where it is null too.
 func required(l *read.Lowering, j read.Operand) read.Operand {
+	return read.From(func(j read.Operand) read.Operand { return notNull(l, j) }, j)
+}
+
+func notNull(l *read.Lowering, j read.Operand) read.Operand {
 	switch j.Form {
 	case read.LitForm:
 		if j.Lit == nil {

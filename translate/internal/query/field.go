@@ -15,7 +15,7 @@ func fieldOf(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand
 	if e.Dynamic != nil {
 		key := Template(l, e.Dynamic)
 		if key.Form == read.ChoiceForm && key.Some(func(j read.Operand) bool { return j.Form == read.LitForm && j.Lit == nil }) {
-			return read.InEach(l, key, func(key read.Operand) read.Operand { return fieldCalled(l, cur, key) })
+			return read.InEach(key, func(key read.Operand) read.Operand { return fieldCalled(l, cur, key) })
 		}
 		return fieldCalled(l, cur, key)
 	}
@@ -25,7 +25,7 @@ func fieldOf(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand
 // fieldCalled is the value of a key that stands in the query as a text.
 func fieldCalled(l *read.Lowering, cur *read.Operand, key read.Operand) read.Operand {
 	if key.Form == read.LitForm {
-		return member(l, cur, scalar.Text(key.Lit))
+		return member(l, cur, scalar.Text(key.Lit)).Demanding(key.Anyway())
 	}
 	return dynamicField(l, cur, key)
 }
@@ -34,7 +34,7 @@ func member(l *read.Lowering, cur *read.Operand, name string) read.Operand {
 	if cur == nil {
 		return TopLevel(l, name)
 	}
-	return read.InEach(l, *cur, func(j read.Operand) read.Operand { return known(l, field(l, j, name)) })
+	return read.InEach(*cur, func(j read.Operand) read.Operand { return known(l, field(l, j, name)) })
 }
 
 // field is j.name.
@@ -76,14 +76,14 @@ func field(l *read.Lowering, j read.Operand, name string) read.Operand {
 func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Operand {
 	switch read.KindOf(key.Typ()) {
 	case schema.Bool, schema.Int, schema.IntOrString:
-		key = read.StringOf(Text(l, key)) // as it stands in the query
+		key = asText(l, key) // as it stands in the query
 	case schema.Any, schema.Number:
 		panic(l.Unsupported("a field whose name may be another thing than a text"))
 	}
 	if mayBeNull(key) {
 		panic(l.Unsupported("a field whose name may be null"))
 	}
-	k, ok := l.Strictly(key)
+	k, d, ok := read.Strictly(l, key)
 	if t := read.KindOf(key.Typ()); t == schema.List || t == schema.Map || t == schema.Object || key.Form == read.SequenceForm || key.Form == read.MultiForm {
 		panic(l.Unsupported("a field whose name is a list or a map"))
 	}
@@ -93,7 +93,7 @@ func dynamicField(l *read.Lowering, cur *read.Operand, key read.Operand) read.Op
 	v := cur.V
 	w := read.Place{Expr: v.Expr.Index(k).OfKind(native.Kind(v.Elem())), Typ: v.Elem(), Origin: v.Origin}
 	w.Guards = append(slices.Clip(v.Guards), read.Guard{Cond: k.In(v.Expr)})
-	return read.OperandAt(w)
+	return read.OperandAt(w).Demanding(d)
 }
 
 // index is j[n]; null beyond the ends.

@@ -14,7 +14,17 @@ import (
 // call lowers a function. An argument that is missing is null to Kyverno, which
 // most functions refuse as an error; the strict form of the argument is an error too.
 func call(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
-	given := func(i int) read.Operand { return read.Argument(l, e.Func, i, eval(l, e.Args[i], cur)) }
+	var d read.Demands
+	out := called(l, e, func(i int) read.Operand {
+		j, of := read.Argument(e.Func, i, eval(l, e.Args[i], cur)).Freed()
+		d = d.And(of)
+		return j
+	})
+	return out.Demanding(d)
+}
+
+// called is what a function gives of its arguments.
+func called(l *read.Lowering, e *jmespath.Expr, given func(i int) read.Operand) read.Operand {
 	strictArg := func(i int) read.Operand { return given(i).Over(unlessNever) }
 	arg := func(i int) read.Operand { return given(i).Softly() }
 	if e.Func == jmespath.FuncUnknown {
@@ -37,30 +47,30 @@ func call(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	case jmespath.FuncRegexReplaceAll:
 		return regexReplaceAll(l, strictArg(0), strictArg(1), strictArg(2))
 	case jmespath.FuncParseJSON:
-		return read.InEach(l, strictArg(0), func(text read.Operand) read.Operand { return compare.ParseJSON(l, text) })
+		return read.InEach(strictArg(0), func(text read.Operand) read.Operand { return compare.ParseJSON(l, text) })
 	case jmespath.FuncSplit:
 		text := strictArg(0)
 		return ofTwoTexts(l, text, strictArg(1), func(a, b cel.Value) read.Operand {
 			return read.OperandAt(read.PlaceOf(a.Call(cel.FuncSplit, b), &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(text.Origin()))
 		})
 	case jmespath.FuncContains:
-		return read.InEach(l, arg(1), func(search read.Operand) read.Operand {
-			return read.InEach(l, strictArg(0), func(in read.Operand) read.Operand { return compare.Contains(l, in, search) })
+		return read.InEach(arg(1), func(search read.Operand) read.Operand {
+			return read.InEach(strictArg(0), func(in read.Operand) read.Operand { return compare.Contains(l, in, search) })
 		})
 	case jmespath.FuncLength:
-		return read.InEach(l, strictArg(0), func(j read.Operand) read.Operand { return length(l, j) })
+		return read.InEach(strictArg(0), func(j read.Operand) read.Operand { return length(l, j) })
 	case jmespath.FuncKeys, jmespath.FuncValues:
-		return read.InEach(l, strictArg(0), func(j read.Operand) read.Operand { return keysOf(l, j, e.Func == jmespath.FuncValues) })
+		return read.InEach(strictArg(0), func(j read.Operand) read.Operand { return keysOf(l, j, e.Func == jmespath.FuncValues) })
 	case jmespath.FuncToArray:
-		return read.InEach(l, arg(0), func(j read.Operand) read.Operand { return toArray(l, j) })
+		return read.InEach(arg(0), func(j read.Operand) read.Operand { return toArray(l, j) })
 	case jmespath.FuncToString:
-		return read.InEach(l, arg(0), func(j read.Operand) read.Operand { return toString(l, j) })
+		return read.InEach(arg(0), func(j read.Operand) read.Operand { return toString(l, j) })
 	case jmespath.FuncSort:
 		return sorted(l, strictArg(0))
 	case jmespath.FuncDivide, jmespath.FuncAdd, jmespath.FuncSubtract, jmespath.FuncMultiply:
 		return unlessErrors(strictArg(0), strictArg(1), func(a, b read.Operand) read.Operand { return arithmetic(l, e.Func, a, b) })
 	case jmespath.FuncToNumber:
-		return read.InEach(l, arg(0), func(j read.Operand) read.Operand { return toNumber(l, j) })
+		return read.InEach(arg(0), func(j read.Operand) read.Operand { return toNumber(l, j) })
 	}
 	panic(l.Refuse(diag.NoFunction, "the function %s has no native form", e.Name))
 }
@@ -92,59 +102,57 @@ func unlessErrors(a, b read.Operand, f func(a, b read.Operand) read.Operand) rea
 
 // ofTwoTexts is f of two strings; an argument that is no string is an error.
 func ofTwoTexts(l *read.Lowering, a, b read.Operand, f func(a, b cel.Value) read.Operand) read.Operand {
-	return read.InEach(l, a, func(a read.Operand) read.Operand {
-		return read.InEach(l, b, func(b read.Operand) read.Operand {
-			x, ok := stringArg(l, a)
-			y, ok2 := stringArg(l, b)
+	return read.InEach(a, func(a read.Operand) read.Operand {
+		return read.InEach(b, func(b read.Operand) read.Operand {
+			x, ofX, ok := stringArg(l, a)
+			y, ofY, ok2 := stringArg(l, b)
 			if !ok || !ok2 {
 				return read.TypeError("argument")
 			}
-			return f(x, y)
+			return f(x, y).Demanding(ofX, ofY)
 		})
 	})
 }
 
-// stringArg is an argument that must be a string: an error at run time where it
-// may be something else, and false where it cannot be one.
-func stringArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
+// stringArg is an argument that must be a string, and what that demands where it may be
+// something else; false where it cannot be one.
+func stringArg(l *read.Lowering, j read.Operand) (cel.Value, read.Demands, bool) {
 	switch {
 	case j.Form == read.LitForm:
 		s, ok := j.Lit.(string)
-		return cel.String(s), ok
+		return cel.String(s), read.Demands{}, ok
 	case j.Form == read.ErrorForm || j.Form == read.SequenceForm || j.Form == read.MultiForm: // nor need a list be there
-		return cel.Value{}, false
+		return cel.Value{}, read.Demands{}, false
 	}
-	v, ok := l.Strictly(j)
+	v, d, ok := read.Strictly(l, j)
 	if !ok {
-		return v, false
+		return v, d, false
 	}
 	switch read.KindOf(j.Typ()) {
 	case schema.String:
-		l.Need(j.V.Shaped())
-		return v, true
+		return v, d.And(read.Demand("", j.V.Shaped())), true
 	case schema.Any, schema.IntOrString:
-		l.Need(read.IsString(v))
-		return v, true
+		return v, d.And(read.Demand("", read.IsString(v))), true
 	}
-	return v, false
+	return v, d, false
 }
 
 // stringOrNumberArg is for the functions that take numbers as text too.
-func stringOrNumberArg(l *read.Lowering, j read.Operand) (cel.Value, bool) {
+func stringOrNumberArg(l *read.Lowering, j read.Operand) (cel.Value, read.Demands, bool) {
 	if f, ok := scalar.Float(j.Lit); ok {
-		return cel.String(scalar.NumberText(f)), true
+		return cel.String(scalar.NumberText(f)), read.Demands{}, true
 	}
 	if j.Form == read.LitForm {
 		return stringArg(l, j)
 	}
 	switch read.KindOf(j.Typ()) {
 	case schema.Int, schema.IntOrString:
-		v, ok := l.Strictly(j)
-		return cel.Func(cel.FuncString, v), ok
+		v, d, ok := read.Strictly(l, j)
+		return cel.Func(cel.FuncString, v), d, ok
 	case schema.Any:
-		if v, ok := l.Strictly(j); ok {
+		if v, d, ok := read.Strictly(l, j); ok {
 			v = compare.Once(l, compare.VariableName(j.V.Expr.LastField(), "text"), v)
-			return cel.Cond(read.IsNumber(v), read.Dyn(cel.Func(cel.FuncString, v)), read.Dyn(v)), true
+			return cel.Cond(read.IsNumber(v), read.Dyn(cel.Func(cel.FuncString, v)), read.Dyn(v)), d, true
 		}
 	}
 	return stringArg(l, j)
@@ -156,10 +164,10 @@ func toString(l *read.Lowering, j read.Operand) read.Operand {
 		return read.LitOf(scalar.Text(j.Lit))
 	}
 	if t := j.Typ(); j.Form == read.PlaceForm && (read.IsQuantityType(t) || read.IsDurationType(t)) {
-		l.Need(j.V.KeysFound())
-		return read.Choice(j.V.Shaped(), read.OperandAt(read.PlaceOf(j.V.Expr, t)), read.LitOf("null"))
+		text := read.Choice(j.V.Shaped(), read.OperandAt(read.PlaceOf(j.V.Expr, t)), read.LitOf("null"))
+		return text.Demanding(read.Demand("", j.V.KeysFound()))
 	}
-	return likeText(j, Text(l, j))
+	return asText(l, j)
 }
 
 func toNumber(l *read.Lowering, j read.Operand) read.Operand {

@@ -22,13 +22,11 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 		}
 		return read.TypeError("length")
 	case read.ImagesForm: // an error where there are none
-		l.Need(j.Images.Present(l))
-		return read.IntOf(read.WithImage(l, j.Images).Size())
+		return read.IntOf(read.WithImage(l, j.Images).Size()).Demanding(read.Demand("", j.Images.Present(l)))
 	case read.ErrorForm:
 		return j
 	case read.SequenceForm:
-		l.NeedAll(read.ReadingElements(l, j.S, true))
-		return read.IntOf(j.S.Count(l, true))
+		return read.IntOf(j.S.Count(l, true)).Demanding(read.DemandsOfElements(l, j.S, true))
 	case read.MultiForm, read.HashForm:
 		return read.LitOf(float64(len(j.Multi)))
 	}
@@ -38,8 +36,8 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 	case schema.Object:
 		return read.IntOf(read.Dyn(j.V.Expr).Size())
 	case schema.Any, schema.IntOrString: // of a type that has a length, as was asked
-		x, _ := l.Strictly(j)
-		return read.IntOf(x.Size())
+		x, d, _ := read.Strictly(l, j)
+		return read.IntOf(x.Size()).Demanding(d)
 	}
 	return read.TypeError("length")
 }
@@ -105,7 +103,7 @@ func arrayOf(j read.Operand, s read.Sequence) read.Operand {
 // sorted keeps a list as it is where CEL cannot sort yet: two sorted lists are
 // then compared by what they hold.
 func sorted(l *read.Lowering, j read.Operand) read.Operand {
-	return read.InEach(l, j, func(j read.Operand) read.Operand {
+	return read.InEach(j, func(j read.Operand) read.Operand {
 		if list, ok := j.Lit.([]any); ok && j.Form == read.LitForm {
 			return read.LitOf(scalar.Sorted(list))
 		}
@@ -117,7 +115,6 @@ func sorted(l *read.Lowering, j read.Operand) read.Operand {
 		case schema.Object, schema.Map, schema.List, schema.Bool, schema.IntOrString, schema.Any:
 			panic(l.Unsupported("sort() of what is neither texts nor numbers"))
 		}
-		l.Need(cel.Not(s.Null()))
-		return read.SequenceOf(read.SortedSequence{Sequence: s})
+		return read.SequenceOf(read.SortedSequence{Sequence: s}).Demanding(read.Demand("", cel.Not(s.Null())))
 	})
 }

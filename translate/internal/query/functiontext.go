@@ -17,15 +17,15 @@ func changeCase(l *read.Lowering, f jmespath.Func, a read.Operand) read.Operand 
 	if f == jmespath.FuncToUpper {
 		method, change = cel.FuncUpperASCII, strings.ToUpper
 	}
-	return read.InEach(l, a, func(j read.Operand) read.Operand {
+	return read.InEach(a, func(j read.Operand) read.Operand {
 		if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
 			return read.LitOf(change(s))
 		}
-		x, ok := stringArg(l, j)
+		x, d, ok := stringArg(l, j)
 		if !ok {
 			return read.TypeError(f.String())
 		}
-		return read.StringOf(x.Call(method))
+		return read.StringOf(x.Call(method)).Demanding(d)
 	})
 }
 
@@ -38,14 +38,14 @@ func regexMatch(l *read.Lowering, re, text read.Operand) read.Operand {
 	if _, err := regexp.Compile(want); err != nil {
 		return read.TypeError("regex")
 	}
-	return read.InEach(l, text, func(j read.Operand) read.Operand {
+	return read.InEach(text, func(j read.Operand) read.Operand {
 		if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
 			return read.LitOf(regexp.MustCompile(want).MatchString(s))
 		}
-		x, ok := stringOrNumberArg(l, j)
+		x, d, ok := stringOrNumberArg(l, j)
 		if !ok {
 			return read.TypeError("regex_match")
 		}
-		return read.BoolOf(x.Matches(want))
+		return read.BoolOf(x.Matches(want)).Demanding(d)
 	})
 }

@@ -52,8 +52,7 @@ func allImages(l *read.Lowering) read.Operand {
 	if len(groups) == 0 || l.On(native.Delete) {
 		return read.Operand{Form: read.ErrorForm, Hint: "images"}
 	}
-	l.Load(invalidImage, imagesAreValid(l))
-	out := read.Operand{Form: read.HashForm}
+	out := read.Operand{Form: read.HashForm}.Demanding(read.DemandToLoad(invalidImage, imagesAreValid(l)))
 	for i := range groups {
 		out.Keys = append(out.Keys, groups[i].Name)
 		out.Multi = append(out.Multi, read.Operand{Form: read.ImagesForm, Images: &groups[i]})

@@ -33,7 +33,7 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 			return known(l, l.Read(j))
 		}
 		left := eval(l, e.Args[0], cur)
-		return read.InEach(l, left, func(j read.Operand) read.Operand { return sub(l, j, e.Args[1]) })
+		return read.InEach(left, func(j read.Operand) read.Operand { return sub(l, j, e.Args[1]) })
 	case jmespath.Pipe:
 		return pipe(l, e, cur)
 	case jmespath.Index, jmespath.Slice, jmespath.Flatten, jmespath.Projection, jmespath.ValueProjection, jmespath.Filter:
@@ -46,14 +46,14 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 		return and(l, e, cur)
 	case jmespath.Not:
 		of := eval(l, e.Args[0], cur).Softly()
-		l.Ask(of)
-		return read.BoolOf(cel.Not(read.Truthy(l, of)))
+		d, _ := read.DemandsOf(l, of)
+		return read.BoolOf(cel.Not(read.Truthy(l, of))).Demanding(d)
 	case jmespath.Compare:
 		return comparedTo(l, e, cur)
 	case jmespath.Literal:
 		return read.LitOf(e.Value)
 	case jmespath.RawString: // a '...' that holds variables: a text, whatever they are
-		return read.InEach(l, Template(l, e.Text), func(j read.Operand) read.Operand { return toString(l, j) })
+		return read.InEach(Template(l, e.Text), func(j read.Operand) read.Operand { return toString(l, j) })
 	case jmespath.Call:
 		return call(l, e, cur)
 	}
@@ -68,7 +68,7 @@ func evalElements(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Op
 	switch e.Op {
 	case jmespath.Index:
 		left := eval(l, e.Args[0], cur)
-		return read.InEach(l, left, func(j read.Operand) read.Operand { return index(l, j, e.Num) })
+		return read.InEach(left, func(j read.Operand) read.Operand { return index(l, j, e.Num) })
 	case jmespath.Slice:
 		panic(l.Unsupported("a slice"))
 	case jmespath.Flatten:
@@ -77,10 +77,10 @@ func evalElements(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Op
 		return projection(l, e.Args[0], e.Args[1], cur)
 	case jmespath.Filter:
 		left := errorless(l, e.Args[0], cur)
-		return read.InEach(l, left, func(j read.Operand) read.Operand { return filterBy(l, read.AsSequence(l, j), e.Args[2], e.Args[1]) })
+		return read.InEach(left, func(j read.Operand) read.Operand { return filterBy(l, read.AsSequence(l, j), e.Args[2], e.Args[1]) })
 	}
 	left := errorless(l, e.Args[0], cur) // a projection of values
-	return read.InEach(l, left, func(j read.Operand) read.Operand {
+	return read.InEach(left, func(j read.Operand) read.Operand {
 		if j.Form == read.ImagesForm {
 			return imageProjection(l, j.Images, e.Args[1])
 		}
@@ -100,7 +100,7 @@ func takesContext(e *jmespath.Expr) bool {
 
 // pipe is left | right.
 func pipe(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
-	return read.InEach(l, eval(l, e.Args[0], cur).Softly(), func(j read.Operand) read.Operand {
+	return read.InEach(eval(l, e.Args[0], cur).Softly(), func(j read.Operand) read.Operand {
 		if j.Form == read.ErrorForm { // whatever right makes of it
 			return j
 		}
@@ -113,12 +113,14 @@ func and(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	if a.Form == read.ErrorForm {
 		return a
 	}
-	l.Ask(a)
-	b := whereTrue(l, read.Truthy(l, a), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur) })
+	d, _ := read.DemandsOf(l, a)
+	taken := read.Truthy(l, a)
+	b := Knowing(l, taken, func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur) })
 	if isPredicate(a) && isPredicate(b) {
-		return read.BoolOf(cel.And(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
+		both := read.BoolOf(cel.And(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
+		return both.Demanding(d, read.DemandsWhere(taken, b.Anyway(), read.Demands{}))
 	}
-	return read.Choice(read.Truthy(l, a), b, a)
+	return read.Choice(taken, b, a).Demanding(d)
 }
 
 // comparedTo is left == right, and the like.
@@ -127,9 +129,9 @@ func comparedTo(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Oper
 		panic(l.Unsupported("a comparison of a list whose elements may be errors"))
 	}
 	a, b := eval(l, e.Args[0], cur).Softly(), eval(l, e.Args[1], cur).Softly()
-	l.Ask(a)
-	l.Ask(b)
-	return compare.Compare(l, scalar.Relation(e.Comparator.String()), a, b)
+	ofA, _ := read.DemandsOf(l, a)
+	ofB, _ := read.DemandsOf(l, b)
+	return compare.Compare(l, scalar.Relation(e.Comparator.String()), a, b).Demanding(ofA, ofB)
 }
 
 // isProjected tells of an expression with a projection in it.
@@ -140,14 +142,6 @@ func Knowing[T any](l *read.Lowering, c cel.Bool, build func(l *read.Lowering) T
 	l = l.Inside()
 	l.Facts = append(l.Facts[:len(l.Facts):len(l.Facts)], c)
 	return build(l)
-}
-
-// whereTrue is Knowing, of what is evaluated only where the condition holds.
-func whereTrue(l *read.Lowering, c cel.Bool, build func(l *read.Lowering) read.Operand) read.Operand {
-	out, _ := read.EitherWay(l, c,
-		func() read.Operand { return Knowing(l, c, build) },
-		func() read.Operand { return read.LitOf(nil) })
-	return out
 }
 
 // known is j without the guards that are known to hold.
@@ -202,7 +196,7 @@ func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	switch {
 	case cur == nil:
 	case cur.Form == read.ChoiceForm: // of which one may be null
-		return read.InEach(l, *cur, func(j read.Operand) read.Operand { return multi(l, e, &j) })
+		return read.InEach(*cur, func(j read.Operand) read.Operand { return multi(l, e, &j) })
 	case cur.Form == read.LitForm && cur.Lit == nil, cur.Form == read.ErrorForm:
 		return *cur
 	case cur.Form == read.SequenceForm && !cur.S.Null().IsFalse(), cur.Form == read.PlaceForm && !cur.V.Certain(): // null where it is not found
@@ -226,12 +220,17 @@ func multi(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 // firstTrue is a || b: b is only evaluated where a is not taken.
 func firstTrue(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
 	a := eval(l, e.Args[0], cur).Softly()
-	l.Ask(a)
-	return or(l, a, whereTrue(l, cel.Not(read.Truthy(l, a)), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur).Softly() }))
+	d, _ := read.DemandsOf(l, a)
+	b := Knowing(l, cel.Not(read.Truthy(l, a)), func(l *read.Lowering) read.Operand { return eval(l, e.Args[1], cur).Softly() })
+	return or(l, a, b).Demanding(d)
 }
 
 // or is a || b: b where a is null or falsy.
 func or(l *read.Lowering, a, b read.Operand) read.Operand {
+	return read.From(func(a read.Operand) read.Operand { return firstOf(l, a, b) }, a)
+}
+
+func firstOf(l *read.Lowering, a, b read.Operand) read.Operand {
 	if a.Form == read.ErrorForm {
 		return a
 	}
@@ -247,7 +246,8 @@ func or(l *read.Lowering, a, b read.Operand) read.Operand {
 		}
 	}
 	if isPredicate(a) && isPredicate(b) {
-		return read.BoolOf(cel.Or(a.V.Expr.AsBool(), b.V.Expr.AsBool()))
+		d := read.DemandsWhere(a.V.Expr.AsBool(), read.Demands{}, b.Anyway())
+		return read.BoolOf(cel.Or(a.V.Expr.AsBool(), b.V.Expr.AsBool())).Demanding(d)
 	}
 	if a.Form == read.ChoiceForm {
 		return a.With(or(l, *a.Then, b), or(l, *a.Els, b))
@@ -283,7 +283,7 @@ func query(l *read.Lowering, e *jmespath.Expr) read.Operand {
 	loadMentioned(l, e)
 	j = whereLoaded(l, e, j)
 	if !l.On(native.Delete) && Mentions(e.String(), "images") { // an error where Kyverno cannot load them, read or only mentioned
-		allImages(l)
+		j = j.Demanding(allImages(l).Anyway())
 	}
 	return j
 }
@@ -291,13 +291,13 @@ func query(l *read.Lowering, e *jmespath.Expr) read.Operand {
 // errorless is e with what is an error for any reason read as null: so do flattening,
 // filters and value projections.
 func errorless(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operand {
-	var j read.Operand
-	n := l.Collected(func() { j = eval(l, e, cur).Softly() })
-	if n.Unsure {
+	j := eval(l, e, cur).Softly()
+	d := j.Anyway()
+	if d.Unsure {
 		panic(l.Unsupported("an expression that may be an error, which is null here,"))
 	}
-	l.NeedAll(read.Needs{Loads: n.Loads, Native: n.Native})
-	return read.Choice(cel.And(n.Conds...).Simplify(), j, read.LitOf(nil)).Over(func(j read.Operand) read.Operand {
+	loading := read.Demands{Loads: d.Loads, Hint: d.Hint, Native: d.Native}
+	return read.Choice(cel.And(d.Conds...).Simplify(), j.Undemanding(), read.LitOf(nil)).Demanding(loading).Over(func(j read.Operand) read.Operand {
 		if j.Form == read.ErrorForm {
 			return read.LitOf(nil)
 		}

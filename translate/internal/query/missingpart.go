@@ -14,19 +14,19 @@ import (
 // projection is left[*].right. left may be left[], which flattens what it selects.
 func projection(l *read.Lowering, left *jmespath.Expr, right *jmespath.Expr, cur *read.Operand) read.Operand {
 	if left.Op != jmespath.Flatten {
-		return read.InEach(l, eval(l, left, cur).Softly(), func(j read.Operand) read.Operand {
+		return read.InEach(eval(l, left, cur).Softly(), func(j read.Operand) read.Operand {
 			if j.Form == read.ErrorForm { // unlike filters and flattening, this passes errors on
 				return j
 			}
-			return read.InEach(l, project(l, read.AsSequence(l, j), right), func(projected read.Operand) read.Operand { return withMissing(l, j, right, projected) })
+			return read.InEach(project(l, read.AsSequence(l, j), right), func(projected read.Operand) read.Operand { return withMissing(l, j, right, projected) })
 		})
 	}
-	return read.InEach(l, errorless(l, left.Args[0], cur), func(j read.Operand) read.Operand {
-		return read.InEach(l, flatten(l, j), func(flat read.Operand) read.Operand {
+	return read.InEach(errorless(l, left.Args[0], cur), func(j read.Operand) read.Operand {
+		return read.InEach(flatten(l, j), func(flat read.Operand) read.Operand {
 			if flat.Form == read.ErrorForm {
 				return flat
 			}
-			return read.InEach(l, project(l, read.AsSequence(l, flat), right), func(projected read.Operand) read.Operand { return withMissing(l, j, right, projected) })
+			return read.InEach(project(l, read.AsSequence(l, flat), right), func(projected read.Operand) read.Operand { return withMissing(l, j, right, projected) })
 		})
 	})
 }
@@ -48,7 +48,5 @@ func withMissing(l *read.Lowering, j read.Operand, right *jmespath.Expr, project
 
 // ofNull is what a projection makes of null.
 func ofNull(l *read.Lowering, right *jmespath.Expr) read.Operand {
-	var out read.Operand
-	l.Silently(func(l *read.Lowering) { out = ofElement(l, right, read.LitOf(nil)) }) // they are told of the other elements
-	return out
+	return ofElement(l.Quietly(), right, read.LitOf(nil)) // they are told of the other elements
 }

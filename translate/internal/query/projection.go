@@ -50,9 +50,7 @@ func perElement(l *read.Lowering, e *jmespath.Expr, x read.Operand) read.Operand
 
 // ofElement is perElement, which is an error where it is one of every element.
 func ofElement(l *read.Lowering, e *jmespath.Expr, x read.Operand) read.Operand {
-	var out read.Operand
-	l.Collected(func() { out = faultless(eval(l, e, &x).Softly()) })
-	return out
+	return faultless(eval(l, e, &x).Softly().Undemanding())
 }
 
 // project is right of each element, nulls dropped.
@@ -70,7 +68,7 @@ func project(l *read.Lowering, s read.Sequence, right *jmespath.Expr) read.Opera
 
 // flatten is j[]: elements that are lists give their elements, others themselves.
 func flatten(l *read.Lowering, j read.Operand) read.Operand {
-	return read.InEach(l, j, func(j read.Operand) read.Operand {
+	return read.InEach(j, func(j read.Operand) read.Operand {
 		if j.Form == read.MultiForm {
 			var out read.Concat
 			for _, part := range j.Multi {

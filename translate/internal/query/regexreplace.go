@@ -33,19 +33,19 @@ func regexReplaceAll(l *read.Lowering, re, text, with read.Operand) read.Operand
 	}
 	front, isFront := optionalFront(want)
 	before, isRest := beforeRest(by)
-	return read.InEach(l, text, func(j read.Operand) read.Operand {
+	return read.InEach(text, func(j read.Operand) read.Operand {
 		if s, ok := j.Lit.(string); ok && j.Form == read.LitForm {
 			return read.LitOf(compiled.ReplaceAllString(s, by))
 		}
 		if !isFront || !isRest || read.KindOf(j.Typ()) != schema.String {
 			panic(l.Refuse(diag.NoFunction, "regex_replace_all has a native form only where it replaces the beginning of a text, as in '^(a/)?(.*)$' by 'b/$2'"))
 		}
-		x, ok := stringArg(l, j)
+		x, d, ok := stringArg(l, j)
 		if !ok {
 			return read.TypeError("regex_replace_all")
 		}
 		rest := x.Call(cel.FuncSubstring, x.Call(cel.FuncFind, cel.String(front)).Size())
-		return read.StringOf(cel.Cond(x.Contains(cel.String("\n")), x, cel.String(before).Plus(rest)))
+		return read.StringOf(cel.Cond(x.Contains(cel.String("\n")), x, cel.String(before).Plus(rest))).Demanding(d)
 	})
 }
 

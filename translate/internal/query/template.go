@@ -40,30 +40,37 @@ func TemplateOf(l *read.Lowering, t *jmespath.Template, variable func(*jmespath.
 
 // join is the text of a and b.
 func join(l *read.Lowering, a, b read.Operand) read.Operand {
+	return read.From(func(a read.Operand) read.Operand {
+		return read.From(func(b read.Operand) read.Operand { return joined(l, a, b) }, b)
+	}, a)
+}
+
+func joined(l *read.Lowering, a, b read.Operand) read.Operand {
 	if read.Multiply(a, b) {
 		a, b = oneText(l, a), oneText(l, b)
 	}
 	if b.Form == read.ChoiceForm {
-		return read.InEach(l, b, func(b read.Operand) read.Operand { return join(l, a, b) })
+		return read.InEach(b, func(b read.Operand) read.Operand { return join(l, a, b) })
 	}
 	if a.Form == read.ChoiceForm {
-		return read.InEach(l, a, func(a read.Operand) read.Operand { return join(l, a, b) })
+		return read.InEach(a, func(a read.Operand) read.Operand { return join(l, a, b) })
 	}
 	if a.Form == read.LitForm && b.Form == read.LitForm {
 		return read.LitOf(scalar.Text(a.Lit) + scalar.Text(b.Lit))
 	}
 	if a.Form == read.LitForm && scalar.Text(a.Lit) == "" {
-		return likeText(b, Text(l, b))
+		return asText(l, b)
 	}
 	if b.Form == read.LitForm && scalar.Text(b.Lit) == "" {
-		return likeText(a, Text(l, a))
+		return asText(l, a)
 	}
 	mustBeOfOneOrigin(l, a, b)
-	text := Text(l, a).Plus(Text(l, b))
+	x, ofX := Text(l, a)
+	y, ofY := Text(l, b)
 	if read.IsConfigured(b) {
-		return likeText(b, text)
+		a = b
 	}
-	return likeText(a, text)
+	return likeText(a, x.Plus(y)).Demanding(ofX, ofY)
 }
 
 // mustBeOfOneOrigin refuses operands that become one text, of which some are texts of the
@@ -94,27 +101,33 @@ func jsonText(l *read.Lowering) read.Refusal {
 	return l.Unsupported("the JSON text of a value inside a longer text")
 }
 
-// Text is j as it stands inside a longer string; an error where a key is missing.
-func Text(l *read.Lowering, j read.Operand) cel.Value {
+// asText is the text of j.
+func asText(l *read.Lowering, j read.Operand) read.Operand {
+	text, d := Text(l, j)
+	return likeText(j, text).Demanding(d)
+}
+
+// Text is j as it stands inside a longer string, and what reading it demands.
+func Text(l *read.Lowering, j read.Operand) (cel.Value, read.Demands) {
 	if j.Form == read.LitForm {
-		return cel.String(scalar.Text(j.Lit))
+		return cel.String(scalar.Text(j.Lit)), j.Anyway()
 	}
 	if j.Form == read.SequenceForm {
 		panic(jsonText(l))
 	}
-	v, ok := l.Strictly(j)
+	v, d, ok := read.Strictly(l, j)
 	if ok {
 		switch read.KindOf(j.Typ()) {
 		case schema.String:
 			if shaped := j.V.Shaped(); j.Form == read.PlaceForm && !shaped.IsTrue() {
-				return cel.Cond(shaped, j.V.Expr, cel.String("null"))
+				return cel.Cond(shaped, j.V.Expr, cel.String("null")), d
 			}
-			return v
+			return v, d
 		case schema.Int, schema.Bool, schema.IntOrString:
 			if shaped := j.V.Shaped(); j.Form == read.PlaceForm && !shaped.IsTrue() {
-				return cel.Cond(shaped, cel.Func(cel.FuncString, j.V.Expr), cel.String("null"))
+				return cel.Cond(shaped, cel.Func(cel.FuncString, j.V.Expr), cel.String("null")), d
 			}
-			return cel.Func(cel.FuncString, v)
+			return cel.Func(cel.FuncString, v), d
 		}
 	}
 	panic(jsonText(l))
@@ -128,8 +141,8 @@ func Variable(l *read.Lowering, v *jmespath.Variable) read.Operand {
 	}
 	l = l.Inside()
 	l.DeleteRewrite = true
-	filled(l, v.Expr)
-	return query(l, v.Expr)
+	filling := filled(l, v.Expr)
+	return query(l, v.Expr).Demanding(filling)
 }
 
 // ParseTemplate reads a text with {{ }}. It refuses one that cannot be read.
@@ -147,41 +160,47 @@ func oneText(l *read.Lowering, j read.Operand) read.Operand {
 	if j.Form != read.ChoiceForm || j.Some(func(branch read.Operand) bool { return branch.Form == read.ErrorForm }) {
 		return j
 	}
-	text := chosenText(l, j)
+	text, d := chosenText(l, j)
 	if j.Some(read.IsConfigured) {
-		return read.ConfiguredText(text)
+		return read.ConfiguredText(text).Demanding(d)
 	}
-	return read.StringOf(text)
+	return read.StringOf(text).Demanding(d)
 }
 
-func chosenText(l *read.Lowering, j read.Operand) cel.Value {
+func chosenText(l *read.Lowering, j read.Operand) (cel.Value, read.Demands) {
 	if j.Form != read.ChoiceForm {
 		return Text(l, j)
 	}
 	mustBeOfOneOrigin(l, j)
-	then, els := read.EitherWay(l, j.C,
-		func() cel.Value { return chosenText(l, *j.Then) },
-		func() cel.Value { return chosenText(l, *j.Els) })
-	return cel.Cond(j.C, then, els)
+	then, ofThen := chosenText(l, *j.Then)
+	els, ofEls := chosenText(l, *j.Els)
+	return cel.Cond(j.C, then, els), read.DemandsWhere(j.C, ofThen, ofEls)
 }
 
-// filled asks for the variables inside an expression. Kyverno fills those in first, as
+// filled is what the variables inside an expression demand. Kyverno fills those in first, as
 // text: also where the expression turns out not to need them.
-func filled(l *read.Lowering, e *jmespath.Expr) {
+func filled(l *read.Lowering, e *jmespath.Expr) (d read.Demands) {
 	jmespath.Walk(e, func(e *jmespath.Expr) bool {
 		for _, t := range []*jmespath.Template{e.Text, e.Dynamic} {
 			if t != nil {
-				filledTemplate(l, t)
+				d = d.And(filledTemplate(l, t))
 			}
 		}
 		return e.Text == nil && e.Dynamic == nil // which have seen to what is inside them
 	})
+	return d
 }
 
-func filledTemplate(l *read.Lowering, t *jmespath.Template) {
+func filledTemplate(l *read.Lowering, t *jmespath.Template) (d read.Demands) {
 	for _, part := range t.Parts {
-		if part.Var != nil && !l.Ask(Variable(l, part.Var)) {
+		if part.Var == nil {
+			continue
+		}
+		of, ok := read.DemandsOf(l, Variable(l, part.Var))
+		if !ok {
 			panic(l.Unsupported("a list or a map inside an expression"))
 		}
+		d = d.And(of)
 	}
+	return d
 }

@@ -11,12 +11,12 @@ import (
 // Argument is j as an argument of a function. One that may be of a type that the function
 // refuses is an error of CEL's own; where what must be there is asked for, it is one that
 // can be told beforehand.
-func Argument(l *Lowering, function jmespath.Func, i int, j Operand) Operand {
+func Argument(function jmespath.Func, i int, j Operand) Operand {
 	kinds := argumentKinds(function, i)
 	if kinds == nil {
 		return j
 	}
-	return InEach(l, j, func(j Operand) Operand { return ofKinds(l, j, kinds) })
+	return InEach(j, func(j Operand) Operand { return ofKinds(j, kinds) })
 }
 
 // argumentKinds are what a function takes in a place, for those that have a native
@@ -45,7 +45,7 @@ func argumentKinds(function jmespath.Func, i int) []schema.Kind {
 }
 
 // ofKinds is j where it is of one of the kinds, and an error elsewhere.
-func ofKinds(l *Lowering, j Operand, kinds []schema.Kind) Operand {
+func ofKinds(j Operand, kinds []schema.Kind) Operand {
 	switch {
 	case j.Form == LitForm && !slices.ContainsFunc(kinds, func(k schema.Kind) bool { return isLiteralOf(j.Lit, k) }):
 		return TypeError("argument")
@@ -63,8 +63,7 @@ func ofKinds(l *Lowering, j Operand, kinds []schema.Kind) Operand {
 			v.Typ = typeOfKind(kinds[0])
 		}
 	}
-	l.Need(c)
-	return OperandAt(v.Settled())
+	return OperandAt(v.Settled()).Demanding(Demand("", c))
 }
 
 // isOfKind is: a value of unknown type is of a kind.

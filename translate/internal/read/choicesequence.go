@@ -79,6 +79,17 @@ func (s Guarded) Quantify(l *Lowering, macro cel.Quantifier, strict bool, body f
 	return cel.And(s.there(strict), inner)
 }
 
+// demanded is what must be found for the elements to be read.
+func (s Guarded) demanded(strict bool) cel.Bool {
+	switch {
+	case s.soft && !strict:
+		return cel.True()
+	case strict || s.Called:
+		return s.V.Found()
+	}
+	return s.V.KeysFound()
+}
+
 // there is what is asked for before the elements are read: nothing where null is an
 // error; where only a missing v is one, that v is no null.
 func (s Guarded) there(strict bool) cel.Bool {

@@ -33,11 +33,11 @@ func (c Context) Get(name string) *ContextVar {
 	return nil
 }
 
-// A LoadedEntry is a context entry that a query names: its value, and what that needs.
+// A LoadedEntry is a context entry that a query names: its value, and what loading it demands.
 type LoadedEntry struct {
-	Value Operand
-	Needs Needs
-	Facts []cel.Bool // what was known to hold
+	Value   Operand
+	Loading Demands
+	Facts   []cel.Bool // what was known to hold
 }
 
 // Holds tells that the value would be the same here: nothing that was known to hold

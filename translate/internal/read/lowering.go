@@ -44,8 +44,6 @@ type Gathered struct {
 	UsesNamespace bool
 	// Tells is set by an error whose text is for whoever is denied.
 	Tells bool
-	// Needs is where what is built notes what it needs.
-	Needs *Needs
 	// RuntimeTexts are the texts that leaves of patterns stand for.
 	RuntimeTexts map[*policy.Node]RuntimeText
 	// Entries is how many times a context variable has been worked out.
@@ -56,7 +54,7 @@ type Gathered struct {
 
 // NewGathered is what a walk begins with.
 func NewGathered() *Gathered {
-	return &Gathered{Needs: &Needs{}, RuntimeTexts: map[*policy.Node]RuntimeText{}}
+	return &Gathered{RuntimeTexts: map[*policy.Node]RuntimeText{}}
 }
 
 // An Environment is what an expression means where the walk is: what names stand
@@ -108,7 +106,7 @@ func (e Environment) OfNewObject() Environment {
 // walk is not ready for, that is given back, and nothing is left of what build
 // gathered.
 func (l *Lowering) Attempt(build func()) (stop any) {
-	before, needed := *l.Gathered, *l.Needs
+	before := *l.Gathered
 	told := 0
 	if l.Notes != nil {
 		told = len(*l.Notes)
@@ -123,7 +121,6 @@ func (l *Lowering) Attempt(build func()) (stop any) {
 			panic(stop)
 		}
 		*l.Gathered = before
-		*l.Needs = needed
 		if l.Notes != nil {
 			*l.Notes = (*l.Notes)[:told]
 		}
@@ -135,8 +132,15 @@ func (l *Lowering) Attempt(build func()) (stop any) {
 // Probed runs build, of which nothing is kept.
 func (l *Lowering) Probed(build func(l *Lowering)) {
 	before := *l.Gathered
-	l.Silently(build)
+	build(l.Quietly())
 	*l.Gathered = before
+}
+
+// Quietly is the same walk, which tells the user of nothing.
+func (l *Lowering) Quietly() *Lowering {
+	l = l.Inside()
+	l.Notes = nil
+	return l
 }
 
 // PerOperation stops a walk for several operations that reads what differs between

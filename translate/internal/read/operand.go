@@ -25,6 +25,7 @@ type Operand struct {
 	Hint      string
 	Images    *ImageGroup // of images
 	known     traits      // of a place
+	own       Demands     // of working it out, whatever of it is read
 	// Stops is what reading this ends the walk with, which then begins again
 	// knowing more; nil for most.
 	Stops any
@@ -100,13 +101,13 @@ func (j Operand) parts() int { return max(1, j.size) }
 
 // With is the choice j between other branches.
 func (j Operand) With(then, els Operand) Operand {
-	return Choice(j.C, then, els)
+	return Choice(j.C, then, els).Demanding(j.own)
 }
 
 // Over applies f to every branch of a choice.
 func (j Operand) Over(f func(Operand) Operand) Operand {
 	if j.Form != ChoiceForm {
-		return f(j)
+		return f(j).Demanding(j.own)
 	}
 	return j.With(j.Then.Over(f), j.Els.Over(f))
 }
@@ -149,7 +150,9 @@ func (j Operand) TruthyNow() Operand {
 }
 
 // Softly is j with a missing key read as null.
-func (j Operand) Softly() Operand {
+func (j Operand) Softly() Operand { return j.softly().Demanding(j.own) }
+
+func (j Operand) softly() Operand {
 	switch j.Form {
 	case ErrorForm:
 		if j.Hard {
@@ -244,7 +247,7 @@ func KindOf(t *schema.Type) schema.Kind {
 	return t.Kind
 }
 
-// Expr is j as one CEL expression, where reading j is no error (Reading); false where there
+// Expr is j as one CEL expression, where reading j is no error (DemandsOf); false where there
 // is none.
 func Expr(l *Lowering, j Operand) (cel.Value, bool) {
 	switch j.Form {

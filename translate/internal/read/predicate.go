@@ -29,7 +29,7 @@ func (p Pred) ofSequence(s Sequence) cel.Bool {
 	return p.Sequence(s)
 }
 
-// Holds is p of j, where reading j is no error (Reading). Where strict is set, a missing key
+// Holds is p of j, where reading j is no error (DemandsOf). Where strict is set, a missing key
 // is one; else it is null.
 func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 	switch j.Form {
@@ -81,15 +81,19 @@ func sameIfEmpty(s Sequence, null cel.Bool, p Pred) bool {
 	return ok && ok2 && of == is
 }
 
-// InEach applies f to every branch of a choice. What it asks to be there must be there
-// only where that branch is taken.
-func InEach(l *Lowering, j Operand, f func(Operand) Operand) Operand {
+// InEach applies f to every branch of a choice. What a branch demands is demanded of what f
+// makes of it.
+func InEach(j Operand, f func(Operand) Operand) Operand {
 	if j.Form != ChoiceForm {
-		return f(j)
+		return From(f, j)
 	}
-	return j.With(EitherWay(l, j.C,
-		func() Operand { return InEach(l, *j.Then, f) },
-		func() Operand { return InEach(l, *j.Els, f) }))
+	return j.With(InEach(*j.Then, f), InEach(*j.Els, f))
+}
+
+// From is f of j, which demands what working out j does.
+func From(f func(Operand) Operand, j Operand) Operand {
+	of, d := j.Freed()
+	return f(of).Demanding(d)
 }
 
 func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {

@@ -13,7 +13,7 @@ import (
 // nested quantifiers can say.
 //
 // A sequence's source may be missing, which JMESPath projections turn to null. Read
-// softly it is then empty; read strictly it is an error (ReadingElements), and what is said
+// softly it is then empty; read strictly it is an error (DemandsOfElements), and what is said
 // of it here counts where it is none.
 type Sequence interface {
 	// quantify is: some (exists) or all elements satisfy body.

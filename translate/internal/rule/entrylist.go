@@ -22,12 +22,12 @@ func entryList(l *read.Lowering, f *policy.ForEach) read.Operand {
 		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will judge this rule", d.Message)})
 	}
 	certainEntries(l, e)
-	var list read.Operand
-	n := l.Collected(func() { list = query.Outside(l, e).Softly() })
-	if n.Unsure {
+	list := query.Outside(l, e).Softly()
+	demands := list.Anyway()
+	if demands.Unsure {
 		panic(l.Unsupported("a list of a foreach that may be an error"))
 	}
-	return read.Choice(n.All().Simplify(), list, read.TypeError("list"))
+	return read.Choice(demands.All().Simplify(), list.Undemanding(), read.TypeError("list"))
 }
 
 // certainEntries refuses a list that names a context entry which may be an error: for want of
@@ -41,14 +41,13 @@ func certainEntries(l *read.Lowering, e *jmespath.Expr) {
 		}
 		certain := false
 		l.Probed(func(l *read.Lowering) {
-			var value read.Operand
-			needed := l.Collected(func() { value = query.TopLevel(l, name) })
-			c, ok := l.Readable(value)
+			value := query.TopLevel(l, name)
+			d, ok := read.DemandsOf(l, value)
 			switch {
 			case value.Form == read.ErrorForm: // of what is deleted there is no new object, which is null
-				certain = needed.None() && l.Object.Form == read.LitForm && ofNewObject(v.Entry)
+				certain = value.Anyway().None() && l.Object.Form == read.LitForm && ofNewObject(v.Entry)
 			default:
-				certain = needed.None() && ok && c.IsTrue() && !value.Some(func(j read.Operand) bool { return j.Form == read.ErrorForm })
+				certain = ok && d.None() && !value.Some(func(j read.Operand) bool { return j.Form == read.ErrorForm })
 			}
 		})
 		if !certain {

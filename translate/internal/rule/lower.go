@@ -231,7 +231,7 @@ func body(l *read.Lowering, u *pack.Unit) partial.Bool {
 	case v.Manifests != nil:
 		panic(l.Refuse(diag.Manifests, "signed manifests are verified outside the API server"))
 	case v.PodSecurity != nil:
-		return l.Told(func() cel.Bool { return podsec.Holds(l, v.PodSecurity) })
+		return podsec.Holds(l, v.PodSecurity)
 	case v.CEL != nil:
 		return celrule.Holds(l, v.CEL, u)
 	case v.Deny != nil:

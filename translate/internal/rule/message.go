@@ -105,10 +105,9 @@ func messageOf(l *read.Lowering, t policy.Text, left *[]int) native.Message {
 	if t.Value == "" {
 		return m
 	}
-	l = l.Inside()
-	l.Notes = nil
+	l = l.Quietly()
 	filled := func(v *jmespath.Variable) read.Operand {
-		j := read.InEach(l, query.Variable(l, v), func(j read.Operand) read.Operand { return shown(l, j) })
+		j := read.InEach(query.Variable(l, v), func(j read.Operand) read.Operand { return shown(l, j) })
 		if first && l.Params != nil {
 			panic(l.Unsupported("params that only the message reads"))
 		}
@@ -125,7 +124,8 @@ func messageOf(l *read.Lowering, t policy.Text, left *[]int) native.Message {
 		case j.Form == read.LitForm:
 			text = scalar.Text(j.Lit)
 		case left != nil: // whether a wildcard of it would be a pattern's is of no interest
-			j = read.StringOf(query.Text(l, j))
+			said, _ := query.Text(l, j)
+			j = read.StringOf(said)
 		}
 		known = append(known, text)
 		return j
@@ -134,7 +134,7 @@ func messageOf(l *read.Lowering, t policy.Text, left *[]int) native.Message {
 		m.Text = s
 		return m
 	}
-	v := query.Text(l, j)
+	v, _ := query.Text(l, j) // a message that errs is the constant one
 	if !slices.ContainsFunc(template.Parts, isText) && !v.MakesText() {
 		// Of variables alone the API server's compiler does not know that they are a text.
 		v = cel.Func(cel.FuncString, read.Dyn(v))
@@ -203,7 +203,7 @@ func shown(l *read.Lowering, j read.Operand) read.Operand {
 	if j.Form != read.PlaceForm || !j.V.Dynamic() || j.V.Never || read.IsConfigured(j) {
 		return j
 	}
-	v, ok := l.Strictly(j)
+	v, ok := read.Expr(l, j)
 	if !ok {
 		return j
 	}
