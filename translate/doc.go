@@ -13,10 +13,10 @@
 // It does not print, name objects finally or validate them: that is vap's work.
 //
 // Kyverno tells what is missing, what is null and what is an error; CEL tells values and
-// errors, of which && and || swallow some. So what is built notes what it needs (read.Needs),
-// and a condition is a partial.Bool until it is packed:
+// errors, of which && and || swallow some. So an operand says what it demands in order to be
+// read (read.Demands), and a condition is a partial.Bool until it is packed:
 //
-//	key: "{{ request.object.spec.replicas }}"     needs has(object.spec.replicas)
+//	key: "{{ request.object.spec.replicas }}"     demands has(object.spec.replicas)
 //	operator: GreaterThan                         object.spec.replicas > 5, which errs by itself
 //	value: 5
 //

@@ -34,7 +34,7 @@ func Compare(l *read.Lowering, op scalar.Relation, a, b read.Operand) read.Opera
 
 // isNumber is: j is there and a number.
 func isNumber(l *read.Lowering, j read.Operand) cel.Bool {
-	return read.Holds(l, j, false, read.Pred{
+	return read.Holds(l, j, false, read.Table{
 		Lit:   func(v any) cel.Bool { _, ok := scalar.Float(v); return cel.Lit(ok) },
 		Value: numberIn,
 	})
@@ -59,7 +59,7 @@ func equal(l *read.Lowering, a, b read.Operand) cel.Bool {
 		return equalValues(l, a, b)
 	}
 	want := b.Lit
-	return read.Holds(l, a, false, read.Pred{
+	return read.Holds(l, a, false, read.Table{
 		Lit: func(v any) cel.Bool { return cel.Lit(scalar.Same(v, want)) },
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			if !couldEqual(t, want) {
@@ -180,7 +180,7 @@ func order(l *read.Lowering, op scalar.Relation, a, b read.Operand) cel.Bool {
 	case !ok:
 		return cel.False()
 	}
-	return read.Holds(l, a, false, read.Pred{
+	return read.Holds(l, a, false, read.Table{
 		Lit: func(v any) cel.Bool {
 			f, ok := scalar.Float(v)
 			return cel.Lit(ok && op.Holds(scalar.CompareFloats(f, want)))

@@ -96,17 +96,17 @@ func VariableName(field, otherwise string) string {
 
 // shared is what is made of the text as a composed variable, or as it is inside a
 // comprehension that the text depends on.
-func (t configText) shared(suffix string, v func() cel.Value) cel.Value {
+func (t configText) shared(suffix string, v func(configText) cel.Value) cel.Value {
 	if t.l.Binders.Binds(t.text) {
-		return v()
+		return v(t)
 	}
-	defer read.AtTop(t.l)()
-	return read.Let(t.l, t.name+suffix, v())
+	t.l = t.l.AtTop()
+	return read.Let(t.l, t.name+suffix, v(t))
 }
 
 // words are the elements of the list that the text is the JSON of, or the text alone.
 func (t configText) words() cel.Value {
-	return t.shared("List", func() cel.Value {
+	return t.shared("List", func(t configText) cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(),
 			cel.Cond(t.text.Matches(mayBeList), partial.Fault(unknownWords), cel.List(t.text)))
 	})
@@ -114,12 +114,12 @@ func (t configText) words() cel.Value {
 
 // patterns are the words as regular expressions.
 func (t configText) patterns() cel.Value {
-	return t.shared("Patterns", func() cel.Value { return t.l.Binders.Map(t.words(), "word", patternOf) })
+	return t.shared("Patterns", func(t configText) cel.Value { return t.l.Binders.Map(t.words(), "word", patternOf) })
 }
 
 // pattern is the text as a regular expression.
 func (t configText) pattern() cel.Value {
-	return t.shared("Pattern", func() cel.Value { return patternOf(t.text) })
+	return t.shared("Pattern", func(t configText) cel.Value { return patternOf(t.text) })
 }
 
 // isPattern tells of a text of the configuration, or of what stands for one.
@@ -163,7 +163,7 @@ func ParseJSON(l *read.Lowering, text read.Operand) read.Operand {
 	d, _ := read.DemandsOf(l, text)
 	d = d.And(read.Demand(noList, text.V.Found()), read.Demand(noList, t.text.Matches(mayBeJSON))) // of what is certainly no JSON it can be told beforehand
 	d.Native = true
-	list := t.shared("Words", func() cel.Value {
+	list := t.shared("Words", func(t configText) cel.Value {
 		return cel.Cond(t.text.Matches(jsonWords), t.taken(), partial.Fault(noList))
 	})
 	return read.OperandAt(read.PlaceOf(list, &schema.Type{Kind: schema.List, Elem: read.StringType()}).From(read.FromConfiguration)).Demanding(d)

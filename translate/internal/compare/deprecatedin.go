@@ -29,7 +29,7 @@ func OldMembership(l *read.Lowering, not bool, key, value read.Operand) cel.Bool
 		}
 		return op.verdict(s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool { return exactMember(l, x, members) }))
 	}
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			switch v := v.(type) {
 			case nil, map[string]any:
@@ -62,7 +62,7 @@ func listAt(x cel.Value) read.Sequence {
 func HasTexts(l *read.Lowering, key read.Operand) cel.Bool {
 	ofList := func(s read.Sequence) cel.Bool {
 		return s.Quantify(l, cel.ForAll, false, func(x read.Operand) cel.Bool {
-			return read.Holds(l, x, false, read.Pred{
+			return read.Holds(l, x, false, read.Table{
 				Lit:   func(v any) cel.Bool { _, ok := v.(string); return cel.Lit(ok) },
 				Value: textIn,
 			})
@@ -72,7 +72,7 @@ func HasTexts(l *read.Lowering, key read.Operand) cel.Bool {
 	if key.Form == read.SequenceForm {
 		return ofList(key.S)
 	}
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			if list, ok := v.([]any); ok {
 				return ofList(singles(list))
@@ -92,7 +92,7 @@ func HasTexts(l *read.Lowering, key read.Operand) cel.Bool {
 // exactMember is: a list key's element, which is a string, is a member.
 func exactMember(l *read.Lowering, x read.Operand, members []any) cel.Bool {
 	words := literalSet(members).texts()
-	return read.Holds(l, x, false, read.Pred{
+	return read.Holds(l, x, false, read.Table{
 		Lit: func(v any) cel.Bool { return cel.Lit(slices.Contains(words, wordText(v))) },
 		Value: func(e cel.Value, t *schema.Type) cel.Bool {
 			return cel.And(cel.Lit(len(words) > 0), textIn(e, t), native.OneOfWords(e, words))

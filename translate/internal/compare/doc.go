@@ -6,8 +6,8 @@
 //
 //	image: "ghcr.io/*"                             container.image.startsWith('ghcr.io/')
 //
-// In: operands of package read, and an operator or the text of a pattern. Out: a condition;
-// what it needs is noted in the walk.
+// In: operands of package read, and an operator or the text of a pattern. Out: a condition,
+// which counts where the operands can be read.
 //
 // What must hold: a value is what its field is (docs/semantics.md, deviation 15). Two values
 // are compared as numbers, quantities or durations only where the schema or the policy's own

@@ -17,7 +17,7 @@ func Equals(l *read.Lowering, key, value read.Operand) cel.Bool {
 		return equalsVariable(l, key, value)
 	}
 	want := value.Lit
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(v, want)) },
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			return equalsLiteral(l, x, t, want)
@@ -139,7 +139,7 @@ func equalsVariable(l *read.Lowering, key, value read.Operand) cel.Bool {
 func equalsConfigured(l *read.Lowering, key, value read.Operand) cel.Bool {
 	l.Note(diag.RuntimeText, "the text of the ConfigMap is known only at run time; it is a pattern, and no quantity or duration")
 	t := namedText(l, value)
-	return cel.And(t.notNull, read.Holds(l, key, true, read.Pred{
+	return cel.And(t.notNull, read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			switch v := v.(type) {
 			case string:
@@ -204,7 +204,7 @@ func isMapKind(k schema.Kind) bool { return k == schema.Map || k == schema.Objec
 // literalEquals is Equals of a literal and a value of the request, which is no pattern.
 func literalEquals(l *read.Lowering, lit any, value read.Operand) cel.Bool {
 	text, isText := lit.(string)
-	return read.Holds(l, value, true, read.Pred{
+	return read.Holds(l, value, true, read.Table{
 		Lit: func(v any) cel.Bool { return cel.Lit(scalar.Equal(lit, v)) },
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			switch {

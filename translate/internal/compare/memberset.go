@@ -199,7 +199,7 @@ func (s sequenceSet) hasLiteral(v any) cel.Bool {
 			}
 			return matchesPattern(cel.String(scalar.Text(v)), y)
 		}
-		return read.Holds(s.l, y, false, read.Pred{
+		return read.Holds(s.l, y, false, read.Table{
 			Lit:      func(w any) cel.Bool { return word.hasLiteral(wordText(w)) },
 			Value:    word.has,
 			Sequence: func(read.Sequence) cel.Bool { return word.has(cel.Value{}, &schema.Type{Kind: schema.List}) },

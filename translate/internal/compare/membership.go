@@ -67,7 +67,7 @@ func asList(key read.Operand) read.Operand {
 // inSet applies an operator to a key. Scalar keys see no difference between Any
 // and All. What the value is to them may be another set than what it is to lists.
 func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set) cel.Bool {
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			switch v := v.(type) {
 			case nil, map[string]any:
@@ -94,7 +94,7 @@ func inSet(l *read.Lowering, op MemberOperator, key read.Operand, s, ofList set)
 // members applies an operator to a list key.
 func members(l *read.Lowering, op MemberOperator, st read.Sequence, s set) cel.Bool {
 	in := func(x read.Operand) cel.Bool {
-		return read.Holds(l, x, false, read.Pred{
+		return read.Holds(l, x, false, read.Table{
 			Lit: func(v any) cel.Bool {
 				if v == nil {
 					return hasNull(s)

@@ -13,7 +13,7 @@ import (
 // inRequestText is an operator of a word of the policy and a text of the request, which is
 // the one element of a list.
 func inRequestText(l *read.Lowering, op MemberOperator, k string, value read.Operand) cel.Bool {
-	return read.Holds(l, value, true, read.Pred{
+	return read.Holds(l, value, true, read.Table{
 		Lit: func(v any) cel.Bool { return cel.And(cel.Lit(v != nil), op.verdict(cel.Lit(v == k))) },
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {
 			return op.verdict(wordsFor(l, op, literalSet{k}).has(x, t))
@@ -58,7 +58,7 @@ func inRange(l *read.Lowering, op MemberOperator, key read.Operand, text string)
 		}
 		return op.verdict(cel.Lit(scalar.Satisfies(v, text)))
 	}
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			if _, number := scalar.Float(v); number {
 				return literal(v)
@@ -71,7 +71,7 @@ func inRange(l *read.Lowering, op MemberOperator, key read.Operand, text string)
 		Value: in,
 		Sequence: func(s read.Sequence) cel.Bool {
 			return s.Quantify(l, op.Over, false, func(x read.Operand) cel.Bool {
-				return read.Holds(l, x, false, read.Pred{
+				return read.Holds(l, x, false, read.Table{
 					Lit: func(v any) cel.Bool {
 						if v == nil { // in no range, but nothing that is looked for outside of one
 							return cel.Lit(op.Not && op.Over == cel.ForAll)

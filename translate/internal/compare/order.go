@@ -21,7 +21,7 @@ func Order(l *read.Lowering, op scalar.Relation, key, value read.Operand) cel.Bo
 	if hasNoOrder(want) {
 		panic(noOrder(l, key, value))
 	}
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit:   func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, v, want)) },
 		Value: func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op, x, t, want) },
 	})
@@ -78,7 +78,7 @@ func DurationOrder(l *read.Lowering, op scalar.Relation, key, value read.Operand
 	if value.Form != read.LitForm || !ok {
 		panic(l.Refuse(diag.NoOperator, "a Duration operator has a native form only with a duration as its value"))
 	}
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			text, _ := v.(string)
 			k, ok := scalar.Duration(text)
@@ -106,7 +106,7 @@ func orderVariable(l *read.Lowering, op scalar.Relation, key, value read.Operand
 	case key.Form == read.LitForm && key.Lit == nil:
 		return cel.False()
 	case key.Form == read.LitForm && !hasNoOrder(key.Lit):
-		return read.Holds(l, value, true, read.Pred{
+		return read.Holds(l, value, true, read.Table{
 			Lit:   func(v any) cel.Bool { return cel.Lit(scalar.Ordered(op, key.Lit, v)) },
 			Value: func(x cel.Value, t *schema.Type) cel.Bool { return orderLiteral(l, op.Mirrored(), x, t, key.Lit) },
 		})

@@ -127,7 +127,7 @@ func compareCondition(l *read.Lowering, op operator, written string, key, value 
 
 // negated is the negation of an operator, except that a null key is false too.
 func negated(l *read.Lowering, key read.Operand, positive func(l *read.Lowering, key read.Operand) cel.Bool) cel.Bool {
-	return read.Holds(l, key, true, read.Pred{
+	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
 			if v == nil {
 				return cel.False()

@@ -130,14 +130,11 @@ func bothTypes(a, b *schema.Type) *schema.Type {
 	return out
 }
 
-// enterElement makes an element the one at hand, with its index where that is known. The
+// enterElement makes an element and its index those at hand. The
 // condition is that it is not skipped.
-func (w *mutateLoop) enterElement(x read.Operand, index cel.Value) cel.Bool {
+func (w *mutateLoop) enterElement(x, index read.Operand) cel.Bool {
 	f := &policy.ForEach{Pos: w.of.Pos, List: w.of.List, Context: w.of.Context, Preconditions: w.of.Preconditions}
-	rule.Enter(w.Lowering, f, x, 0)
-	if !index.IsZero() {
-		w.Scope["elementIndex"], w.Scope["elementIndex0"] = read.IntOf(index), read.IntOf(index)
-	}
+	w.Lowering = rule.Entered(w.Lowering, f, x, index, 0)
 	w.SetPos(w.of.Pos)
 	return celrule.Simplified(w.Lowering, condition.Conditions(w.Lowering, w.of.Preconditions), w.Environment).Expr
 }
@@ -152,7 +149,7 @@ func (w *mutateLoop) json() patch {
 	x, release := w.Binders.Bind(w.hint)
 	defer release()
 	elem := read.PlaceOf(x, w.elem)
-	when := w.enterElement(read.OperandAt(elem), i)
+	when := w.enterElement(read.OperandAt(elem), read.IntOf(i))
 	out := patch{asked: partial.Sure(cel.True())}
 	text := readJSONPatch(w.Lowering, w.of.JSON)
 	out.filling = w.ofEach(x, when, text.filling())
@@ -200,7 +197,7 @@ func (w *mutateLoop) merge() patch {
 	if w.of.Order == policy.Ascending {
 		panic(w.Unsupported("a patchStrategicMerge for each element in ascending order, whose last element comes first,"))
 	}
-	when := w.enterElement(read.OperandAt(elem), cel.Value{})
+	when := w.enterElement(read.OperandAt(elem), rule.NoIndex(w.Lowering))
 	out := patch{filling: w.ofEach(x, when, query.Filling(w.Lowering, w.of.Merge)), asked: partial.Sure(cel.True())}
 	m := merging{Lowering: w.Lowering, kind: w.Target.GVK, gates: &[]cel.Bool{}}
 	if e, ok := w.ownList(&m, w.of.Merge, w.Object.V, nil, elem, x, when); ok {

@@ -48,7 +48,7 @@ func GoesWithImages(l *read.Lowering) cel.Bool {
 // imageTexts is a variable with the images of an object, without those that are to be filled in
 // later, which are blank; false if its kind has none.
 func imageTexts(l *read.Lowering, object cel.Value, name string) (texts cel.Value, ok bool) {
-	defer read.AtTop(l)()
+	l = l.AtTop()
 	spec, ok := podSpec(l, object)
 	if !ok {
 		return texts, false

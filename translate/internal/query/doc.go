@@ -8,7 +8,7 @@
 // In: a text or a value of the policy. Out: an operand of package read.
 //
 // What must hold: JMESPath gives null for what is missing and an error for what has the wrong
-// type, as in a pipe or a function; each of them is said in Needs or is part of the operand.
+// type, as in a pipe or a function; each of them is part of the operand: a branch that is an error, or a demand.
 // A context entry is worked out where it is used, for what is never used is never read.
 //
 // Start at template.go, then jmespath.go. function.go has the table of functions, context.go

@@ -102,7 +102,7 @@ func every(cel.Value) cel.Bool { return cel.True() }
 
 // imagesAreValid is: the images of all groups are references.
 func imagesAreValid(l *read.Lowering) cel.Bool {
-	defer read.AtTop(l)()
+	l = l.AtTop()
 	var all cel.Value
 	for i, g := range imageGroups(l) {
 		texts := g.Mapped(l, every, func(c cel.Value) cel.Value { return c.Field("image") })

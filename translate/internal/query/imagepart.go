@@ -77,14 +77,14 @@ func imageProjection(l *read.Lowering, g *read.ImageGroup, right *jmespath.Expr)
 	if !ok {
 		return read.SequenceOf(read.WhereGroup{Sequence: read.Concat{}, Group: g, L: l, Part: nil})
 	}
-	defer read.AtTop(l)()
+	top := l.AtTop()
 	keep := every
 	if part.Has != nil {
 		keep = func(c cel.Value) cel.Bool { return part.Has(c.Field("image")) }
 	}
-	texts := g.Mapped(l, keep, func(c cel.Value) cel.Value { return part.Text(c.Field("image")) })
+	texts := g.Mapped(top, keep, func(c cel.Value) cel.Value { return part.Text(c.Field("image")) })
 	name := g.Name[:len(g.Name)-1] + part.Plural
-	list := read.ListOf{V: read.PlaceOf(read.Let(l, name, texts), &schema.Type{Kind: schema.List, Elem: read.PlainText()}), Hint: part.Plural}
+	list := read.ListOf{V: read.PlaceOf(read.Let(top, name, texts), &schema.Type{Kind: schema.List, Elem: read.PlainText()}), Hint: part.Plural}
 	return read.SequenceOf(read.WhereGroup{Sequence: read.FromMap{Sequence: list}, Group: g, L: l, Part: &part})
 }
 

@@ -26,12 +26,11 @@ func (g *ImageGroup) Mapped(l *Lowering, keep func(c cel.Value) cel.Bool, body f
 	return l.Binders.MapIf(g.containers(), Singular(g.Name), withImage, body)
 }
 
-// AtTop makes what is built until the function it gives is called free of the
-// comprehensions around, as a composed variable is.
-func AtTop(l *Lowering) func() {
-	outer := l.Environment
+// AtTop is the same walk free of the comprehensions around, as a composed variable is.
+func (l *Lowering) AtTop() *Lowering {
+	l = l.Inside()
 	l.Binders = &cel.Scope{}
-	return func() { l.Environment = outer }
+	return l
 }
 
 // Present is: the group has an image.
@@ -43,7 +42,7 @@ func (g *ImageGroup) Present(l *Lowering) cel.Bool {
 
 // WithImage are the containers of a group that have an image.
 func WithImage(l *Lowering, g *ImageGroup) cel.Value {
-	defer AtTop(l)()
+	l = l.AtTop()
 	list := l.Binders.Filter(g.containers(), Singular(g.Name), func(c cel.Value) cel.Bool { return c.Has("image") })
 	return Let(l, g.Name+"WithImage", list)
 }
@@ -90,7 +89,7 @@ func (s WhereGroup) Item(l *Lowering, n int) (Operand, bool) {
 
 // outermost is the container whose name is the first or the last.
 func (s WhereGroup) outermost(l *Lowering, best cel.Function) cel.Value {
-	defer AtTop(l)()
+	l = l.AtTop()
 	containers := s.containers(l)
 	which := map[cel.Function]string{cel.FuncMin: "first", cel.FuncMax: "last"}[best] + Capital(s.Group.Name[:len(s.Group.Name)-1])
 	names := l.Binders.Map(containers, Singular(s.Group.Name), func(c cel.Value) cel.Value { return c.Field("name") })

@@ -63,6 +63,14 @@ func (l *Lowering) TraceBool(what string, b partial.Bool) {
 
 // Described is j in the words of a trace.
 func (j Operand) Described() string {
+	text := j.described()
+	if own := j.own.All().Simplify(); !own.IsTrue() {
+		text += ", an error unless " + own.String()
+	}
+	return text
+}
+
+func (j Operand) described() string {
 	switch j.Form {
 	case LitForm:
 		return "the literal " + Shown(j.Lit)

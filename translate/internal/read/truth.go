@@ -41,7 +41,7 @@ func Truthy(l *Lowering, j Operand) cel.Bool {
 	if b, ok := truthOfParts(l, j); ok {
 		return b
 	}
-	return Holds(l, j, false, Pred{
+	return Holds(l, j, false, Table{
 		Lit:   func(v any) cel.Bool { return cel.Lit(IsTruthy(v)) },
 		truth: true,
 		Value: func(x cel.Value, t *schema.Type) cel.Bool {

@@ -45,8 +45,8 @@ func nameElement(l *read.Lowering, u *pack.Unit) bool {
 		}
 		name := x.String()
 		bad = read.Let(l, "bad"+strings.ToUpper(name[:1])+name[1:]+"s", list.Macro(cel.MacroFilter, x, cel.Not(body).Simplify().Value))
-		Enter(l, v.ForEach[0], read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), 0)
-		if m = messageOf(l, v.Message, &left); m.Expr == nil || leavesElement(v.Message, left) {
+		in := Entered(l, v.ForEach[0], read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), NoIndex(l), 0)
+		if m = messageOf(in, v.Message, &left); m.Expr == nil || leavesElement(v.Message, left) {
 			panic(l.Unsupported("a message that reads nothing of the element"))
 		}
 	})

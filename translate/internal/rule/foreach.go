@@ -99,8 +99,7 @@ func overValue(l *read.Lowering, v read.Place, run func(read.Operand) cel.Bool) 
 // oneElement is: one element passes or is skipped. An error of its preconditions
 // skips it; any other error is the rule's.
 func oneElement(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) partial.Bool {
-	l = l.Inside()
-	Enter(l, f, elem, depth)
+	l = Entered(l, f, elem, NoIndex(l), depth)
 	holds := partial.Sure(condition.OrFalse(l, f.Preconditions)).Implies(elementBody(l, f, elem, depth))
 	if f.ElementScope != nil && *f.ElementScope { // what is no map cannot be in scope
 		holds = partial.Cond(isMapped(elem), holds, partial.Error("elementScope"))
@@ -108,18 +107,23 @@ func oneElement(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth in
 	return holds
 }
 
-// Enter makes an element the one at hand, with the context entries for it.
-func Enter(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth int) {
-	l.Scope = maps.Clone(l.Scope)
-	if l.Scope == nil {
-		l.Scope = map[string]read.Operand{}
+// Entered is the walk with an element and its index at hand, and the context entries for it.
+func Entered(l *read.Lowering, f *policy.ForEach, elem, index read.Operand, depth int) *read.Lowering {
+	l = l.Inside()
+	scope := maps.Clone(l.Scope)
+	if scope == nil {
+		scope = map[string]read.Operand{}
 	}
-	l.Scope["element"] = elem
-	l.Scope["element"+strconv.Itoa(depth)] = elem
-	index := read.Operand{Form: read.ErrorForm, Hint: "elementIndex", Stops: l.Unsupported("the index of an element")}
-	l.Scope["elementIndex"] = index
-	l.Scope["elementIndex"+strconv.Itoa(depth)] = index
-	l.Context = query.ContextOf(f.Context, l.Context)
+	at := strconv.Itoa(depth)
+	scope["element"], scope["element"+at] = elem, elem
+	scope["elementIndex"], scope["elementIndex"+at] = index, index
+	l.Scope, l.Context = scope, query.ContextOf(f.Context, l.Context)
+	return l
+}
+
+// NoIndex is the index of an element where CEL knows none.
+func NoIndex(l *read.Lowering) read.Operand {
+	return read.Operand{Form: read.ErrorForm, Hint: "elementIndex", Stops: l.Unsupported("the index of an element")}
 }
 
 // isMapped is: an element is a map.

@@ -14,15 +14,19 @@ func IsTrue(x cel.Value, t *schema.Type) cel.Bool {
 	return x.Eq(cel.Lit(true).Value)
 }
 
-// A Pred is a predicate over JMESPath values, by form.
-type Pred struct {
+// A Table is what an operator says of a value, by what that is:
+//
+//	Equals 'x'     Lit 'x': true     Value c.image, a text: c.image == 'x'     Lit null: false
+//
+// Holds asks it of each branch of an operand.
+type Table struct {
 	Lit      func(any) cel.Bool                     // also nil, for null
 	Value    func(cel.Value, *schema.Type) cel.Bool // a value that is there; of unknown type it may be null
 	Sequence func(Sequence) cel.Bool                // a list that is there; nil for false
 	truth    bool                                   // it holds of what is known not to be falsy
 }
 
-func (p Pred) ofSequence(s Sequence) cel.Bool {
+func (p Table) ofSequence(s Sequence) cel.Bool {
 	if p.Sequence == nil {
 		return cel.False()
 	}
@@ -31,7 +35,7 @@ func (p Pred) ofSequence(s Sequence) cel.Bool {
 
 // Holds is p of j, where reading j is no error (DemandsOf). Where strict is set, a missing key
 // is one; else it is null.
-func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
+func Holds(l *Lowering, j Operand, strict bool, p Table) cel.Bool {
 	switch j.Form {
 	case LitForm:
 		return p.Lit(j.Lit)
@@ -72,7 +76,7 @@ func Holds(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 
 // sameIfEmpty tells that p says of a list without elements what it says of null.
 // A sequence whose source is missing reads as empty, so it need not be asked for then.
-func sameIfEmpty(s Sequence, null cel.Bool, p Pred) bool {
+func sameIfEmpty(s Sequence, null cel.Bool, p Table) bool {
 	if _, ok := s.(StrictList); ok { // it does not read as empty where it is no list
 		return false
 	}
@@ -96,7 +100,7 @@ func From(f func(Operand) Operand, j Operand) Operand {
 	return f(of).Demanding(d)
 }
 
-func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
+func choose(l *Lowering, j Operand, strict bool, p Table) cel.Bool {
 	then, els := Holds(l, *j.Then, strict, p), Holds(l, *j.Els, strict, p)
 	switch {
 	case els.IsFalse():
@@ -111,7 +115,7 @@ func choose(l *Lowering, j Operand, strict bool, p Pred) cel.Bool {
 	return cel.CondBool(j.C, then, els)
 }
 
-func valueHolds(l *Lowering, v Place, strict bool, p Pred) cel.Bool {
+func valueHolds(l *Lowering, v Place, strict bool, p Table) cel.Bool {
 	null := p.Lit(nil)
 	value := func(x cel.Value) cel.Bool { return p.Value(x, v.Typ) }
 	isNull, known := null.Const()
