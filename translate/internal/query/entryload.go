@@ -9,21 +9,40 @@ import (
 	"github.com/kvap/kvap/translate/internal/read"
 )
 
-// entry is the value of a context entry. A query that names it again has it already: an
-// entry that names the one before twice, and so on, would be worked out without end.
-func entry(l *read.Lowering, name string, v *read.ContextVar) read.Operand {
+// loaded are the context entries that an expression names, each worked out once: an entry that
+// names the one before twice, and so on, would be worked out without end. What is right of a
+// pipe, or in a text, names an entry to Kyverno too.
+func loaded(l *read.Lowering, e *jmespath.Expr) map[string]read.LoadedEntry {
+	if l.Context.Size == 0 {
+		return nil
+	}
+	l.Opts.Budget.Spend(l.Context.Size)
+	out := map[string]read.LoadedEntry{}
+	text := e.String()
+	for _, name := range slices.Sorted(maps.Keys(l.Context.Named)) {
+		_, scoped := l.Scope[name]
+		if v := l.Context.Get(name); v != nil && !scoped && Mentions(text, name) {
+			out[name] = load(l, name, v)
+		}
+	}
+	return out
+}
+
+func load(l *read.Lowering, name string, v *read.ContextVar) read.LoadedEntry {
 	if v.Outer.Get(name) != nil { // each of which Kyverno loads
 		panic(l.Unsupported("a context with several entries of one name"))
 	}
+	value := contextValue(l, v)
+	d := value.Anyway()
+	loading := read.DemandToLoad(d.Hint, d.All()).And(read.Demands{Unsure: d.Unsure, Native: d.Native})
+	return read.LoadedEntry{Value: value.Undemanding(), Loading: loading}
+}
+
+// entry is the value of a context entry.
+func entry(l *read.Lowering, name string, v *read.ContextVar) read.Operand {
 	e, ok := l.Loaded[name]
-	if !ok || !e.Holds(l) {
-		value := contextValue(l, v)
-		d := value.Anyway()
-		e = read.LoadedEntry{Value: value.Undemanding(), Facts: l.Facts}
-		e.Loading = read.DemandToLoad(d.Hint, d.All()).And(read.Demands{Unsure: d.Unsure, Native: d.Native})
-		if l.Loaded != nil {
-			l.Loaded[name] = e
-		}
+	if !ok {
+		e = load(l, name, v)
 	}
 	return e.Value.Demanding(e.Loading)
 }
@@ -56,21 +75,6 @@ func namesFirst(e *jmespath.Expr, name string) bool {
 		return namesFirst(e.Args[0], name)
 	}
 	return e.Op == jmespath.Field && e.Name == name
-}
-
-// loadMentioned loads the context entries that an expression mentions and has not
-// evaluated: what is right of a pipe, or in a text, names an entry to Kyverno too.
-func loadMentioned(l *read.Lowering, e *jmespath.Expr) {
-	if l.Context.Size == 0 {
-		return
-	}
-	l.Opts.Budget.Spend(l.Context.Size)
-	text := e.String()
-	for _, name := range slices.Sorted(maps.Keys(l.Context.Named)) {
-		if _, ok := l.Loaded[name]; !ok && l.Context.Get(name) != nil && Mentions(text, name) {
-			TopLevel(l, name)
-		}
-	}
 }
 
 // Mentions tells whether a name stands somewhere in a text as a word, which no dot,

@@ -278,9 +278,8 @@ func Outside(l *read.Lowering, e *jmespath.Expr) read.Operand {
 // query is an expression on the whole context.
 func query(l *read.Lowering, e *jmespath.Expr) read.Operand {
 	l = l.Inside()
-	l.Loaded = map[string]read.LoadedEntry{}
+	l.Loaded = loaded(l, e)
 	j := eval(l, e, nil)
-	loadMentioned(l, e)
 	j = whereLoaded(l, e, j)
 	if !l.On(native.Delete) && Mentions(e.String(), "images") { // an error where Kyverno cannot load them, read or only mentioned
 		j = j.Demanding(allImages(l).Anyway())

@@ -3,7 +3,6 @@ package read
 import (
 	"slices"
 
-	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/policy"
 )
 
@@ -37,11 +36,4 @@ func (c Context) Get(name string) *ContextVar {
 type LoadedEntry struct {
 	Value   Operand
 	Loading Demands
-	Facts   []cel.Bool // what was known to hold
-}
-
-// Holds tells that the value would be the same here: nothing that was known to hold
-// where it was worked out is not known now.
-func (e LoadedEntry) Holds(l *Lowering) bool {
-	return !slices.ContainsFunc(e.Facts, func(f cel.Bool) bool { return !Knows(l, f) })
 }

@@ -166,11 +166,11 @@ func elementBody(l *read.Lowering, f *policy.ForEach, elem read.Operand, depth i
 // maps are; a pattern beside another element looks at the object.
 func inScope(l *read.Lowering, f *policy.ForEach, elem read.Operand, build func(l *read.Lowering) partial.Bool) partial.Bool {
 	as := func(e *read.Operand) partial.Bool {
-		l := l.Inside()
+		in := l.Inside()
 		if e != nil {
-			l.Element = e
+			in.Element = e
 		}
-		return build(l)
+		return build(in)
 	}
 	is := isMapped(elem)
 	elem.V.Part = 0 // whatever part of metadata the element is: the pattern does not name it
