@@ -12,7 +12,7 @@ func typical() Bool {
 	var checks []Bool
 	for i := range 8 {
 		field := fmt.Sprintf("field%d", i)
-		checks = append(checks, s.All(spec.Opt("containers").OrValue(List()), "c", func(c Value) Bool {
+		checks = append(checks, s.All(spec.Optional("containers").OrValue(List()), "c", func(c Value) Bool {
 			sc := c.Field("securityContext")
 			return Or(
 				Not(c.Has("securityContext")),

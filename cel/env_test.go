@@ -60,7 +60,7 @@ func TestNamesCompile(t *testing.T) {
 		for _, name := range names() {
 			o := Ident("object")
 			for _, v := range []Value{
-				o.Field(name).Field(name), o.Has(name).Value, o.Opt(name).Opt(name), o.Opt(name).OrValue(String(name)),
+				o.Field(name).Field(name), o.Has(name).Value, o.Optional(name).Optional(name), o.Optional(name).OrValue(String(name)),
 				o.Field(name).Has(name).Value, o.Field("a").Field(name).Eq(String(name)).Value, o.Field(name).StartsWith(String(name)).Value,
 				Map(Entry{String(name), Bytes([]byte(name))}),
 			} {

@@ -105,9 +105,9 @@ func TestByNameKeepsValues(t *testing.T) {
 	e := env(t, Default)
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
-		sum := Ident("object").Opt("l").OrValue(List())
+		sum := Ident("object").Optional("l").OrValue(List())
 		for range 1 + r.IntN(2) {
-			sum = sum.Plus(Ident("object").Opt([]string{"l", "m"}[r.IntN(2)]).OrValue(List()))
+			sum = sum.Plus(Ident("object").Optional([]string{"l", "m"}[r.IntN(2)]).OrValue(List()))
 		}
 		b := sum.Macro([]MacroName{MacroAll, MacroExists}[r.IntN(2)], Ident("e"), askedAtRandom(r, Ident("e"), 1).Rooted().Value).AsBool()
 		c := b.ByName("object").AsBool()
@@ -134,7 +134,7 @@ func askedAtRandom(r *rand.Rand, v Value, depth int) Bool {
 	word := func() Value { return String(string(rune('x' + r.IntN(3)))) }
 	switch kind := r.IntN(8); {
 	case depth == 0 || kind < 4:
-		a := v.Opt("a").Call(FuncOrValue, word())
+		a := v.Optional("a").Call(FuncOrValue, word())
 		switch r.IntN(5) {
 		case 0:
 			return a.Eq(word())
@@ -145,14 +145,14 @@ func askedAtRandom(r *rand.Rand, v Value, depth int) Bool {
 		case 3:
 			return Not(a.In(List(word(), word())))
 		}
-		b := v.Opt("b").Call(FuncOrValue, Lit(r.IntN(2) == 0).Value).AsBool()
+		b := v.Optional("b").Call(FuncOrValue, Lit(r.IntN(2) == 0).Value).AsBool()
 		if r.IntN(2) == 0 {
 			return Not(b)
 		}
 		return b
 	case kind < 5:
 		body := askedAtRandom(r, Ident("e"), 1)
-		return v.Opt("l").Call(FuncOrValue, List()).Macro([]MacroName{MacroAll, MacroExists}[r.IntN(2)], Ident("e"), body.Value).AsBool()
+		return v.Optional("l").Call(FuncOrValue, List()).Macro([]MacroName{MacroAll, MacroExists}[r.IntN(2)], Ident("e"), body.Value).AsBool()
 	}
 	parts := make([]Bool, 2+r.IntN(2))
 	for i := range parts {

@@ -133,7 +133,7 @@ func (s *sower) maybeOptional(depth int) Value {
 	x, y := s.maybeOptional(depth-1), s.maybeOptional(depth-1)
 	switch s.r.IntN(9) {
 	case 0:
-		return x.Opt("a")
+		return x.Optional("a")
 	case 1:
 		return x.Field("b")
 	case 2:

@@ -86,14 +86,14 @@ func FuzzPrint(f *testing.F) {
 		f.Add(name)
 		o := Ident("o")
 		f.Add(And(o.Has(name), o.Field(name).Field(name).Eq(String(name))).String())
-		f.Add(Map(Entry{Maybe(o.Opt(name)), Bytes([]byte(name))}).Index(String(name)).String())
+		f.Add(Map(Entry{Maybe(o.Optional(name)), Bytes([]byte(name))}).Index(String(name)).String())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		v, err := Parse(text)
 		if err != nil {
 			// No expression: the text may still be a name, and a literal.
 			v = Ident("o").Has(text).AsBool().Value
-			v = List(v, Ident("o").Opt(text).Field(text), String(text), Bytes([]byte(text)))
+			v = List(v, Ident("o").Optional(text).Field(text), String(text), Bytes([]byte(text)))
 		}
 		checkFixpoint(t, v)
 	})

@@ -17,7 +17,7 @@ func TestString(t *testing.T) {
 		{o.Field("a-b").Field("x"), `object['a-b'].x`},
 		{o.Has("spec").Value, `has(object.spec)`},
 		{o.Has("true").Value, `'true' in object`},
-		{o.Opt("spec").Opt("a.b").OrValue(List()), `object.?spec[?'a.b'].orValue([])`},
+		{o.Optional("spec").Optional("a.b").OrValue(List()), `object.?spec[?'a.b'].orValue([])`},
 		{And(a, Or(b, c)).Value, `a && (b || c)`},
 		{Or(a, And(b, c)).Value, `a || b && c`},
 		{Not(And(a, b)).Value, `!(a && b)`},
@@ -49,7 +49,7 @@ func TestString(t *testing.T) {
 
 func TestText(t *testing.T) {
 	s := &Scope{}
-	pinned := s.All(Ident("object").Field("spec").Opt("containers").OrValue(List()), "c", func(c Value) Bool {
+	pinned := s.All(Ident("object").Field("spec").Optional("containers").OrValue(List()), "c", func(c Value) Bool {
 		return And(c.Has("image"), Not(c.Field("image").EndsWith(String(":latest"))), Or(c.Field("name").In(Strings("abcdefghijklmn", "opqrstuvwxyzabcdef", "ghijklmnopqrstuvwxyzabcdefghijk", "lmnopqr")),
 			s.Exists(c.Field("env"), "c", func(e Value) Bool { return And(e.Has("name"), e.Field("name").StartsWith(c.Field("image"))) })))
 	})

@@ -143,7 +143,7 @@ func (n *node) optional(terms []*node) (optional *node, met int) {
 		return n, 0
 	}
 	if n.op == opSelect {
-		return Value{of}.Opt(n.name).n, met
+		return Value{of}.Optional(n.name).n, met
 	}
 	return Value{of}.OptIndex(Value{n.args[1]}).n, met
 }

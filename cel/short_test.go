@@ -130,11 +130,11 @@ func TestShortKeepsOutcome(t *testing.T) {
 			terms, path = append(terms, negated(path.Has(name).Value)), path.Field(name)
 		}
 		if of, name, ok := cut(path); ok && s.r.IntN(4) == 0 { // an empty text is as good as none
-			terms[len(terms)-1] = of.Opt(name).OrValue(String("")).Binary(map[op]Operator{opAnd: Differs, opOr: Equals}[o], String(""))
+			terms[len(terms)-1] = of.Optional(name).OrValue(String("")).Binary(map[op]Operator{opAnd: Differs, opOr: Equals}[o], String(""))
 		}
 		if _, name, ok := cut(path); ok && s.r.IntN(2) == 0 {
 			of := Value{path.n.args[0]}
-			list := of.Opt(name).OrValue(List())
+			list := of.Optional(name).OrValue(List())
 			if s.r.IntN(2) == 0 {
 				list = Func(FuncOptionalOfNonZeroValue, list).OrValue(List())
 				if s.r.IntN(2) == 0 {
@@ -197,7 +197,7 @@ func twice(path Value) Value {
 		of, name = path, "a"
 	}
 	const text = "a text that takes more room than a question"
-	return of.Opt(name).OrValue(String(text)).Binary(Equals, String(text))
+	return of.Optional(name).OrValue(String(text)).Binary(Equals, String(text))
 }
 
 // cut is a selection's operand and name.

@@ -121,7 +121,7 @@ func (s *sower) value(depth int) Value {
 		func() Value { return s.value(d).Plus(s.value(d)) },
 		func() Value { return s.raw(opCond, s.bool(d), s.value(d), s.value(d)) },
 		func() Value { return s.selected().Size() },
-		func() Value { return s.root().Opt(s.name()).OrValue(s.value(d)) },
+		func() Value { return s.root().Optional(s.name()).OrValue(s.value(d)) },
 		func() Value { return s.macro([]string{"filter", "map"}[s.r.IntN(2)], d) },
 	)
 }

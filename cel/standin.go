@@ -79,7 +79,7 @@ func (p place) of(n *node) *node {
 		return nil
 	}
 	if of := p.of(n.args[0]); of != nil {
-		return Value{of}.Opt(n.name).n
+		return Value{of}.Optional(n.name).n
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (v Value) RenameField(root, from, to string) Value {
 		case opHas:
 			return of.Has(to).n, true
 		case opOpt, opOptIdx:
-			return of.Opt(to).n, true
+			return of.Optional(to).n, true
 		}
 		return of.Field(to).n, true
 	}, root)

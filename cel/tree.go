@@ -200,8 +200,8 @@ func (v Value) Has(name string) Bool {
 	return Bool{mk(opHas, name, v)}
 }
 
-// Opt is v.?name, or v[?"name"] where v.name cannot be written. v may be optional.
-func (v Value) Opt(name string) Value {
+// Optional is v.?name, or v[?"name"] where v.name cannot be written. v may be optional.
+func (v Value) Optional(name string) Value {
 	if !selectable(name) {
 		return mk(opOptIdx, "", v, String(name))
 	}

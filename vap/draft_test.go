@@ -17,7 +17,7 @@ func podRule() ResourceRule {
 
 // teamDraft wants pods to have a team, and no host network.
 func teamDraft() *Draft {
-	labels := object.Field("metadata").Opt("labels").Opt("team").OrValue(cel.String(""))
+	labels := object.Field("metadata").Optional("labels").Optional("team").OrValue(cel.String(""))
 	message := cel.String("pod ").Plus(object.Field("metadata").Field("name")).Plus(cel.String(" has no team"))
 	return &Draft{
 		Base: "require-team",
@@ -43,7 +43,7 @@ func teamDraft() *Draft {
 			},
 			{
 				Pos: diag.Pos{File: "team.yaml", Line: 33, Path: "spec.rules[1].validate"}, Member: 1,
-				Expr:    cel.Not(object.Field("spec").Opt("hostNetwork").OrValue(cel.False().Value).AsBool()),
+				Expr:    cel.Not(object.Field("spec").Optional("hostNetwork").OrValue(cel.False().Value).AsBool()),
 				Message: "No host network.", Reason: "Forbidden",
 			},
 		},

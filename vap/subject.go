@@ -38,9 +38,9 @@ func subjectOf() cel.Value {
 func (d *Draft) podOf(object cel.Value) cel.Value {
 	spec := cel.Func(cel.FuncDyn, object.Field("spec"))
 	if d.CronJobs {
-		spec = spec.Opt("jobTemplate").OrValue(object).Field("spec")
+		spec = spec.Optional("jobTemplate").OrValue(object).Field("spec")
 	}
-	return spec.Opt("template").OrValue(object)
+	return spec.Optional("template").OrValue(object)
 }
 
 // condition is a match condition about what is in several places.

@@ -174,7 +174,7 @@ func subMatches(l *read.Lowering, sel policy.KindSelector) bool {
 // kind of a subresource's body is not the one that Kyverno means.
 func kindAtRunTime(l *read.Lowering, sel policy.KindSelector) cel.Bool {
 	req := cel.Ident("request")
-	sub := req.Opt("subResource").OrValue(cel.String(""))
+	sub := req.Optional("subResource").OrValue(cel.String(""))
 	var conds []cel.Bool
 	if l.Target.Resource != "*" {
 		conds = append(conds, native.Matches(sub, sel.Subresource))
@@ -245,7 +245,7 @@ func namespaces(l *read.Lowering, texts []policy.Text) cel.Bool {
 	case native.Cluster:
 		return cel.Lit(scalar.AnyWild(words, ""))
 	}
-	return native.OneOfTexts(cel.Ident("request").Opt("namespace").OrValue(cel.String("")), words)
+	return native.OneOfTexts(cel.Ident("request").Optional("namespace").OrValue(cel.String("")), words)
 }
 
 // pair is: some entry of the map matches key and value, both perhaps wildcards.
@@ -352,7 +352,7 @@ func user(l *read.Lowering, f *policy.Filter) cel.Bool {
 		case "ServiceAccount":
 			alts = append(alts, native.Matches(user.Field("username"), "system:serviceaccount:"+s.Namespace+":"+s.Name))
 		case "Group":
-			groups := user.Opt("groups").OrValue(cel.List())
+			groups := user.Optional("groups").OrValue(cel.List())
 			in := cel.String(s.Name).In(groups)
 			if scalar.IsWild(s.Name) {
 				in = l.Binders.Exists(groups, "group", func(g cel.Value) cel.Bool { return native.Matches(g, s.Name) })

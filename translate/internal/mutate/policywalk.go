@@ -281,8 +281,8 @@ func (w *mutatingWalk) names() {
 			w.cannot(w.of.MatchConstraints.Pos, "resourceNames of objects that are created, in one of several rules,")
 			return
 		}
-		name := cel.Ident("request").Opt("name").OrValue(cel.String(""))
-		prefix := cel.Ident("object").Field("metadata").Opt("generateName").OrValue(cel.String(""))
+		name := cel.Ident("request").Optional("name").OrValue(cel.String(""))
+		prefix := cel.Ident("object").Field("metadata").Optional("generateName").OrValue(cel.String(""))
 		var begun []cel.Bool
 		for _, n := range r.Names {
 			begun = append(begun, prefix.StartsWith(cel.String(n)))

@@ -49,7 +49,7 @@ func (g group) takes(action, base policy.Action, overrides []policy.ActionOverri
 	case !outside:
 		return actionIn(req.Field("namespace"), action, base, overrides)
 	}
-	when := actionIn(req.Opt("namespace").OrValue(cel.String("")), action, base, overrides)
+	when := actionIn(req.Optional("namespace").OrValue(cel.String("")), action, base, overrides)
 	if !slices.ContainsFunc(g.targets, func(t placed) bool {
 		return t.Target.IsAnyResource() || t.Parent == schema.GVK{Version: "v1", Kind: "Namespace"}
 	}) {

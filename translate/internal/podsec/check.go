@@ -102,11 +102,11 @@ func (s *podStandard) hostPorts() cel.Bool {
 func (s *podStandard) probeHosts() cel.Bool {
 	return s.each(s.allContainers(), "container", func(c read.Place) cel.Bool {
 		// to the type checker, no two of these are of one type
-		handlers := cel.List(read.Dyn(c.Expr.Opt("livenessProbe")), read.Dyn(c.Expr.Opt("readinessProbe")), read.Dyn(c.Expr.Opt("startupProbe")),
-			read.Dyn(c.Expr.Opt("lifecycle").Opt("postStart")), read.Dyn(c.Expr.Opt("lifecycle").Opt("preStop")))
+		handlers := cel.List(read.Dyn(c.Expr.Optional("livenessProbe")), read.Dyn(c.Expr.Optional("readinessProbe")), read.Dyn(c.Expr.Optional("startupProbe")),
+			read.Dyn(c.Expr.Optional("lifecycle").Optional("postStart")), read.Dyn(c.Expr.Optional("lifecycle").Optional("preStop")))
 		return s.l.Binders.All(handlers, "handler", func(h cel.Value) cel.Bool {
 			unset := func(action string) cel.Bool {
-				return h.Opt(action).Opt("host").OrValue(cel.String("")).Eq(cel.String(""))
+				return h.Optional(action).Optional("host").OrValue(cel.String("")).Eq(cel.String(""))
 			}
 			return cel.And(unset("httpGet"), unset("tcpSocket"))
 		})

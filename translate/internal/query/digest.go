@@ -68,7 +68,7 @@ func imageTexts(l *read.Lowering, object cel.Value, name string) (texts cel.Valu
 	if volumes := spec.Field("volumes"); mayBeImages(volumes) {
 		some := l.Binders.Filter(read.ListOf{V: volumes}.Source(false), "volume", func(v cel.Value) cel.Bool { return v.Has("image") })
 		texts = texts.Plus(l.Binders.Map(some, "volume", func(v cel.Value) cel.Value {
-			reference := image(v).Opt("reference")
+			reference := image(v).Optional("reference")
 			return reference.OrValue(cel.String(""))
 		}))
 	}

@@ -181,7 +181,7 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 		j.V.Guards = slices.Concat(v.Guards, j.V.Guards)
 		return j
 	case read.SequenceForm:
-		return read.SequenceOf(read.Guarded{Sequence: j.S, V: v, Called: right.Op == jmespath.Call})
+		return read.SequenceOf(read.Guarded{Sequence: j.S, V: v, Called: right.Op == jmespath.Call}).Demanding(j.Anyway())
 	}
 	w, c := v.Demanded()
 	elsewhere := read.Operand{Form: read.ErrorForm, Hint: "missing"}
