@@ -122,6 +122,53 @@ spec:
 	}
 }
 
+// An API server fills in before it asks webhooks, and the log does not have that: tolerations of a
+// Pod are known, and of what else a webhook has changed, nothing is.
+func TestMutatedPod(t *testing.T) {
+	const role = `{"key":"acme.io/role","operator":"Exists"}`
+	for name, c := range map[string]struct {
+		tolerations, patch string
+		want               report.Evidence
+	}{
+		"tolerations are filled in": {"", `[{"op":"add","path":"/spec/tolerations/2","value":` + role + `}]`, report.Evidence{Seen: 1, Agreed: 1, Violated: 1}},
+		"and others are there":      {`,"tolerations":[{"key":"acme.io/zone","operator":"Exists"}]`, `[{"op":"add","path":"/spec/tolerations/3","value":` + role + `}]`, report.Evidence{Seen: 1, Agreed: 1, Violated: 1}},
+		"one of them is there": {`,"tolerations":[{"key":"node.kubernetes.io/not-ready","operator":"Exists"}]`, `[{"op":"add","path":"/spec/tolerations/2","value":` + role + `}]`,
+			report.Evidence{Seen: 1, Agreed: 1, Violated: 1}},
+		"all is tolerated":       {`,"tolerations":[{"operator":"Exists"}]`, `[{"op":"add","path":"/spec/tolerations/1","value":` + role + `}]`, report.Evidence{Seen: 1, Agreed: 1, Violated: 1}},
+		"nothing is filled in":   {"", `[{"op":"add","path":"/spec/tolerations","value":[` + role + `]}]`, report.Evidence{Seen: 1, Agreed: 1, Violated: 1}},
+		"it is another one":      {"", `[{"op":"add","path":"/spec/tolerations/2","value":{"key":"acme.io/other"}}]`, report.Evidence{Seen: 1, Disagreed: 1, Violated: 1}},
+		"a token's volume is so": {"", `[{"op":"add","path":"/spec/volumes/1","value":{"name":"v"}}]`, report.Evidence{Unclear: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, `apiVersion: policies.kyverno.io/v1
+kind: MutatingPolicy
+metadata: {name: tolerant}
+spec:
+  autogen: {podControllers: {controllers: []}}
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]}
+  mutations:
+  - patchType: JSONPatch
+    jsonPatch:
+      expression: >-
+        has(object.spec.tolerations)
+          ? [JSONPatch{op: "add", path: "/spec/tolerations/-", value: Object.spec.tolerations{key: "acme.io/role", operator: "Exists"}}]
+          : [JSONPatch{op: "add", path: "/spec/tolerations", value: [Object.spec.tolerations{key: "acme.io/role", operator: "Exists"}]}]
+`, nil)
+			line := strings.NewReplacer("configmaps", "pods", "ConfigMap", "Pod", `"labels":null}`, `"labels":null},"spec":{"containers":[{"name":"a","image":"a"}]`+c.tolerations+`}`).
+				Replace(string(created("null", "mpol.validate.kyverno.svc-fail "+c.patch)))
+			l := b.ledger()
+			l.Whole = true
+			if err := l.Audit(t.Context(), []byte(line), "audit.log:1"); err != nil {
+				t.Fatal(err)
+			}
+			r := l.Comparison().Rules[0]
+			if got := r.Total(); got != c.want {
+				t.Errorf("%+v: %+v", got, r)
+			}
+		})
+	}
+}
+
 // Of a Secret, no value is told.
 func TestMutatedSecret(t *testing.T) {
 	b := newBench(t, strings.ReplaceAll(stamped, "ConfigMap", "Secret"), nil)

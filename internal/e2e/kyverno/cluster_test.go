@@ -40,6 +40,7 @@ type cluster struct {
 	balancer net.Listener // where kvap's webhook is, as a Service is
 	log      testcluster.Buffer
 	replicas [2]replica
+	flags    []string // of the replicas, besides
 	// asking is held by who asks something, and taken while a replica is killed: what it
 	// was asked at that moment, nobody answers.
 	asking sync.RWMutex
@@ -128,8 +129,9 @@ type replica struct {
 
 // control runs two replicas of `kvap controller` until the test ends, with their webhooks
 // behind one address.
-func (c *cluster) control(t *testing.T) {
+func (c *cluster) control(t *testing.T, flags ...string) {
 	t.Helper()
+	c.flags = flags
 	var err error
 	if c.balancer, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -180,8 +182,10 @@ func (c *cluster) balance() {
 
 func (c *cluster) startController(t *testing.T, i int) {
 	t.Helper()
-	command := exec.Command(c.Kvap, "controller", "--kubeconfig", c.Plane.Kubeconfig(controllerUser), "--mode", "off", "--namespace", "default", "--leader-elect", "--reports", "wgpolicyk8s",
-		"--exception-namespaces", "*", "--webhook-address", c.replicas[i].address, "--webhook-url", "https://"+c.balancer.Addr().String())
+	command := exec.Command(c.Kvap, append([]string{
+		"controller", "--kubeconfig", c.Plane.Kubeconfig(controllerUser), "--mode", "off", "--namespace", "default", "--leader-elect", "--reports", "wgpolicyk8s",
+		"--exception-namespaces", "*", "--webhook-address", c.replicas[i].address, "--webhook-url", "https://" + c.balancer.Addr().String(),
+	}, c.flags...)...)
 	command.Stderr = &c.log
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

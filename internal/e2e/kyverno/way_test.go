@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	users := append(kyverno.Users(), controlplane.User{Name: controllerUser, Groups: []string{"system:masters"}})
-	options := testcluster.Options{Users: users, Definitions: definitions}
+	options := testcluster.Options{Users: users, Definitions: definitions, AuditPolicy: withPods}
 	os.Exit(testcluster.Run(m, options, func(c *testcluster.Cluster) (func(), error) {
 		shared = &cluster{Cluster: c}
 		if err := c.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
@@ -42,6 +42,16 @@ func TestMain(m *testing.M) {
 		return nil, err
 	}))
 }
+
+// withPods has the audit log keep the Pods that are made, and what webhooks made of them.
+const withPods = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Request, verbs: [create], resources: [{group: "", resources: [pods]}]}
+- {level: Metadata, verbs: [create, update, patch, delete, deletecollection]}
+- {level: None}
+`
 
 var kills = flag.Bool("kills", false, "kill the command line and the controller at each step")
 
