@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers are not fractions
 
 	"github.com/kvap/kvap/internal/judge"
@@ -33,9 +34,14 @@ type call struct {
 	Webhook      string           `json:"webhook"`
 	Mutated      bool             `json:"mutated"`
 	Patch        *json.RawMessage `json:"patch"`
-	// silent tells that there may have been no answer.
-	silent bool
+	// unclear is why what Kyverno made of the object is not known; empty where it is.
+	unclear string
 }
+
+const (
+	unanswered = "Kyverno's webhook did not answer, or refused the request"
+	filledIn   = "what API servers fill in before they ask webhooks is not in the log, and the object is another one without it"
+)
 
 // calls are the calls of mutating webhooks, in their order.
 func (e *event) calls() ([]call, error) {
@@ -51,7 +57,7 @@ func (e *event) calls() ([]call, error) {
 			return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", key, err)
 		}
 		if prefix == passedOverKey {
-			one.silent = true
+			one.unclear = unanswered
 		} else if err := json.Unmarshal([]byte(text), &one); err != nil {
 			return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", key, err)
 		}
@@ -63,7 +69,7 @@ func (e *event) calls() ([]call, error) {
 	}
 	slices.SortFunc(out, func(a, b call) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.index, b.index)) })
 	if last := len(out) - 1; last >= 0 && e.refused() && !out[last].Mutated { // it may be why
-		out[last].silent = true
+		out[last].unclear = unanswered
 	}
 	return out, nil
 }
@@ -85,28 +91,76 @@ func (l *Ledger) noteMutations(ctx context.Context, e *event, at string) error {
 	if err != nil || !slices.ContainsFunc(calls, call.kyverno) || len(e.RequestObject) == 0 {
 		return err
 	}
-	object := e.RequestObject
-	for _, c := range calls {
-		given := object
-		if c.Mutated && c.Patch == nil {
-			return nil // the log does not say what this one changed
+	steps, err := replay(calls, e.RequestObject)
+	if err != nil && e.ObjectRef.Resource == "pods" {
+		steps, err = replay(calls, tolerating(e.RequestObject))
+	}
+	if err != nil {
+		steps = nil
+		for _, c := range calls {
+			c.unclear = filledIn
+			steps = append(steps, step{call: c, given: e.RequestObject, made: e.RequestObject})
 		}
+	}
+	for _, s := range steps {
+		if s.kyverno() {
+			if err := l.noteStep(ctx, e, s, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A step is a call, with the object that the webhook was given and the one that it made.
+type step struct {
+	call
+	given, made []byte
+}
+
+// replay begins with an object, up to a call of which the log does not say what it changed. An
+// error is of a change that is none of this object.
+func replay(calls []call, object []byte) (steps []step, err error) {
+	for _, c := range calls {
+		if c.Mutated && c.Patch == nil {
+			break
+		}
+		given := object
 		if c.Patch != nil {
 			patch, err := jsonpatch.DecodePatch(*c.Patch)
 			if err == nil {
 				object, err = patch.Apply(object)
 			}
 			if err != nil {
-				return nil //nolint:nilerr // the object that was asked about is not the one of the log
+				return nil, err
 			}
 		}
-		if c.kyverno() {
-			if err := l.noteCall(ctx, e, c, given, object, at); err != nil {
-				return err
-			}
+		steps = append(steps, step{call: c, given: given, made: object})
+	}
+	return steps, nil
+}
+
+// tolerating is a Pod with the tolerations that API servers add to each that is created, by the
+// admission plugin DefaultTolerationSeconds, which they have unless they are told otherwise.
+func tolerating(pod []byte) []byte {
+	var o map[string]any
+	if utiljson.Unmarshal(pod, &o) != nil {
+		return pod
+	}
+	list, _, _ := unstructured.NestedSlice(o, "spec", "tolerations")
+	for _, taint := range []string{"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"} {
+		if !slices.ContainsFunc(list, func(one any) bool {
+			t, _ := one.(map[string]any)
+			return (t["key"] == nil || t["key"] == taint) && (t["effect"] == nil || t["effect"] == "NoExecute")
+		}) {
+			list = append(list, map[string]any{"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": int64(300)})
 		}
 	}
-	return nil
+	if unstructured.SetNestedSlice(o, list, "spec", "tolerations") != nil {
+		return pod
+	}
+	out, _ := json.Marshal(o) // it came as JSON
+	return out
 }
 
 // changedBy are the judges of what one of Kyverno's webhooks changes: by the policies that it
@@ -118,43 +172,43 @@ func (l *Ledger) changedBy(webhook string) *judge.Judges {
 	return l.changing[webhook]
 }
 
-// noteCall compares one call of one of Kyverno's webhooks: given an object, it made another.
-func (l *Ledger) noteCall(ctx context.Context, e *event, c call, given, made []byte, at string) error {
-	request, err := e.request(given)
+// noteStep compares one call of one of Kyverno's webhooks: given an object, it made another.
+func (l *Ledger) noteStep(ctx context.Context, e *event, s step, at string) error {
+	request, err := e.request(s.given)
 	if err != nil {
 		return err
 	}
 	var theirs map[string]any
-	if err := utiljson.Unmarshal(made, &theirs); err != nil {
+	if err := utiljson.Unmarshal(s.made, &theirs); err != nil {
 		return err
 	}
 	opinions := make([]judge.Opinion, len(l.rows))
 	for i, r := range l.rows {
 		opinions[i] = judge.Opinion{Rule: r.form, Native: apiserver.NoMatch, Status: interp.None, Kyverno: interp.None}
 	}
-	ours := l.changedBy(c.Webhook).Mutate(ctx, request, opinions)
+	ours := l.changedBy(s.Webhook).Mutate(ctx, request, opinions)
 	if ours == nil {
 		return nil
 	}
 	m := mutation{ours: ours, theirs: theirs, all: l.Whole, hidden: e.ObjectRef.Resource == "secrets"}
 	// What was filled in on both sides does not matter: the object in front of the rules counts.
-	m.theirs = m.transplant(given)
+	m.theirs = m.transplant(s.given)
 	for i, r := range l.rows {
 		switch p := r.form.Rule.Policy; {
 		case !r.form.Rule.Mutates():
-		case !covers(c.Webhook, p):
-			m.all = m.all && prefixOf(p) != ofKind(c.Webhook) // it may have it all the same
+		case !covers(s.Webhook, p):
+			m.all = m.all && prefixOf(p) != ofKind(s.Webhook) // it may have it all the same
 		case opinions[i].Mutation != nil:
 			m.explained = append(m.explained, paths(opinions[i].Mutation.Patch())...)
 		}
 	}
 	for i, r := range l.rows {
 		switch o := opinions[i]; {
-		case !r.form.Rule.Mutates() || !covers(c.Webhook, r.form.Rule.Policy) || o.Mutation == nil:
-		case !c.silent:
+		case !r.form.Rule.Mutates() || !covers(s.Webhook, r.form.Rule.Policy) || o.Mutation == nil:
+		case s.unclear == "":
 			m.note(r.of(Audit), o, e.subject(), at)
 		case o.Status != interp.None:
-			r.of(Audit).cannotTell("Kyverno's webhook did not answer, or refused the request")
+			r.of(Audit).cannotTell(s.unclear)
 		}
 	}
 	return nil
