@@ -84,7 +84,7 @@ metadata: {name: labelled-secret}
 spec:
   background: false
   failurePolicy: Ignore
-  webhookTimeoutSeconds: 3
+  webhookTimeoutSeconds: 5
   rules:
   - name: labelled
     match: {any: [{resources: {kinds: [Secret], namespaces: [compare], operations: [CREATE]}}]}
@@ -96,7 +96,7 @@ metadata: {name: slow}
 spec:
   background: false
   failurePolicy: Ignore
-  webhookTimeoutSeconds: 3
+  webhookTimeoutSeconds: 5
   rules:
   - name: slow
     match: {any: [{resources: {kinds: [Secret], namespaces: [compare], operations: [CREATE], selector: {matchLabels: {slow: "yes"}}}}]}
