@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -111,5 +112,30 @@ func TestPacksOfOperations(t *testing.T) {
 	got := fmt.Sprint(packNames(t, text, translate.PackMatch))
 	if want := "map[kvap-configmaps-audit:[p/all p/new] kvap-configmaps-delete-audit:[p/all]]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Objects of one policy are told apart by the rule, then by what they are about, then by what
+// happens to it.
+func TestNamesOfAPolicy(t *testing.T) {
+	t.Parallel()
+	rule := func(name, kinds, operations string) string {
+		return fmt.Sprintf(`{name: %s, match: {any: [{resources: {kinds: [%s], operations: [%s]}}]}, validate: {message: m, deny: {conditions: {any: [{key: "{{ request.operation }}/{{ request.object.kind }}", operator: NotEquals, value: a}]}}}}`, name, kinds, operations)
+	}
+	for _, tt := range []struct {
+		rules []string
+		want  string
+	}{
+		{[]string{rule("r", "Secret", "CREATE")}, "tidy"},
+		{[]string{rule("r", "Secret", "DELETE")}, "tidy-deletions"},
+		{[]string{rule("r", "Secret", "CREATE, UPDATE")}, "tidy tidy-updates"},
+		{[]string{rule("r", "Secret, ConfigMap", "CREATE")}, "tidy"},
+		{[]string{rule("r", "Secret", "CREATE"), rule("tidy-maps", "ConfigMap", "CREATE")}, "tidy-maps tidy-r"},
+		{[]string{rule("a", "Secret", "CREATE"), rule("b", "Secret", "CREATE")}, "tidy"},
+	} {
+		text := fmt.Sprintf(`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: tidy}, spec: {rules: [%s]}}`, strings.Join(tt.rules, ", "))
+		if got := strings.Join(slices.Sorted(maps.Keys(packNames(t, text, translate.PackPolicy))), " "); got != tt.want {
+			t.Errorf("%v\ngot  %s\nwant %s", tt.rules, got, tt.want)
+		}
 	}
 }

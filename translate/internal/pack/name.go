@@ -13,40 +13,55 @@ import (
 )
 
 // name is the policy's name, with as much after it as tells this object from the
-// others of the policy: how the rules were expanded, the kinds, the operations.
-func (g group) name(used map[string]bool, o Options) string {
+// others of the policy, which have the names that are used: the rule, the resources, the
+// operations.
+func (g group) name(used map[string]group, o Options) string {
 	if o.ByKind {
 		return g.packName(used, o)
 	}
 	u := g.units[0]
 	base := u.Policy.Name
-	if u.Policy.Namespaced() {
-		base = u.Policy.Namespace + "." + base
-	}
 	if len(g.units) == 1 && len(u.Policy.Rules) > 1 {
-		base += "-" + strings.ToLower(u.Rule.Origin)
+		base = continued(base, strings.ToLower(u.Rule.Origin))
 	} else if g.part != "" {
 		base += "-" + g.part
 	}
-	if u.Rule.Expansion != "" {
-		base += "-" + u.Rule.Expansion
+	if u.Policy.Namespaced() {
+		base = u.Policy.Namespace + "." + base
 	}
-	if g.onlyDeletes() && !strings.Contains(base, "delete") {
-		base += "-delete"
+	if u.Rule.Expansion != "" {
+		base = hyphened(base, g.resourcePart())
+	}
+	if g.onlyDeletes() && !strings.Contains(base, "delet") {
+		base += "-deletions"
 	}
 	name := base
-	for _, extra := range []string{g.kindPart(), g.opPart(), strings.ToLower(u.Rule.Origin)} {
-		if !used[name] {
+	for _, part := range []func(group) string{group.resourcePart, group.operationPart, group.rulePart} {
+		other, taken := used[name]
+		if !taken {
 			return name
 		}
-		if extra != "" {
-			name += "-" + extra
+		if own := part(g); own != part(other) {
+			name = hyphened(name, own)
 		}
 	}
-	for i := 2; used[name]; i++ {
+	for i := 2; isUsed(used, name); i++ {
 		name = base + "-" + strconv.Itoa(i)
 	}
 	return name
+}
+
+// continued is a name and more of it, once where that begins with the name.
+func continued(name, more string) string {
+	if more == name || strings.HasPrefix(more, name+"-") {
+		return more
+	}
+	return name + "-" + more
+}
+
+func isUsed(used map[string]group, name string) bool {
+	_, ok := used[name]
+	return ok
 }
 
 // onlyDeletes tells of a group about deletions, which a reader would not look for
@@ -59,7 +74,7 @@ func (g group) onlyDeletes() bool {
 // the action, and of many alike the part that it is. It says nothing of the policies,
 // so that it stays when one comes or goes. Where words would say the same of two
 // packs, a hash tells them apart.
-func (g group) packName(used map[string]bool, o Options) string {
+func (g group) packName(used map[string]group, o Options) string {
 	u, t := g.units[0], g.targets[0]
 	parts := []string{"kvap", shortName(t.Target)}
 	if ops := strings.ToLower(string(t.ops[0])); classOf(t.ops[0]) != native.Create {
@@ -87,7 +102,7 @@ func (g group) packName(used map[string]bool, o Options) string {
 	}
 	base := hyphened(append(parts, g.part)...)
 	name := base
-	for salt := g.key(o); used[name]; salt += "+" {
+	for salt := g.key(o); isUsed(used, name); salt += "+" {
 		name = hyphened(base, shortHash(salt))
 	}
 	return name
@@ -161,20 +176,43 @@ func shortHash(s string) string {
 	return hex.EncodeToString(h.Sum(nil)[1:])
 }
 
-func (g group) kindPart() string {
-	if len(g.targets) != 1 {
-		return ""
+// resourcePart is what the group is about: a resource or two, or those that have pods.
+func (g group) resourcePart() string {
+	var names []string
+	pods, havePods := false, true
+	for _, t := range g.targets {
+		whole, _, isPart := strings.Cut(t.Resource, "/")
+		if isPart && g.about(whole) {
+			continue
+		}
+		pods = pods || t.Parent.Kind == "Pod"
+		havePods = havePods && native.PodOf(t.Target) != nil
+		names = append(names, strings.NewReplacer("*/*", "all", "/", "-", "*", "all").Replace(strings.ToLower(t.Resource)))
 	}
-	r := g.targets[0].Resource
-	if strings.Contains(r, "*") {
-		return "all"
+	switch {
+	case len(names) <= 2:
+		return hyphened(names...)
+	case havePods && pods:
+		return "workloads"
+	case havePods, g.units[0].Rule.Expansion != "":
+		return "controllers"
 	}
-	return strings.ReplaceAll(strings.ToLower(r), "/", "-")
+	return ""
 }
 
-func (g group) opPart() string {
-	if g.onlyDeletes() {
-		return ""
-	}
-	return strings.ToLower(strings.Join(inOrder(g.targets[0].ops), "-"))
+// about tells that the group is about a resource.
+func (g group) about(resource string) bool {
+	return slices.ContainsFunc(g.targets, func(t placed) bool { return t.Resource == resource })
 }
+
+// operationPart is what happens to what the group is about.
+func (g group) operationPart() string {
+	words := map[string]string{"CREATE": "creations", "UPDATE": "updates", "DELETE": "deletions", "CONNECT": "connections"}
+	var parts []string
+	for _, op := range inOrder(g.targets[0].ops) {
+		parts = append(parts, words[op])
+	}
+	return hyphened(parts...)
+}
+
+func (g group) rulePart() string { return strings.ToLower(g.units[0].Rule.Origin) }

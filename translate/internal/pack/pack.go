@@ -213,10 +213,10 @@ func named(gs []group, o Options) []group {
 			out = append(out, part.withinBudget(o)...)
 		}
 	}
-	used := map[string]bool{}
-	for i := range out {
-		out[i].base = out[i].name(used, o)
-		used[out[i].base] = true
+	used := map[string]group{}
+	for i, g := range out {
+		out[i].base = g.name(used, o)
+		used[out[i].base] = g
 	}
 	return out
 }
