@@ -60,18 +60,17 @@ func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
 	if len(members) != 1 || members[0].Before.IsZero() || d.Validations[0].Left.IsZero() || d.Validations[0].Left.IsFalse() {
 		return
 	}
-	mentions := func(name string) bool { return native.Mentions(d.Guard.Value, name) }
-	if mentions("oldObject") || mentions(vap.OldPodName) || !mentions("object") && !mentions(vap.PodName) {
+	mentions := func(b cel.Bool, name string) bool { return native.Mentions(b.Value, name) }
+	ofOld := func(b cel.Bool) bool { return mentions(b, "oldObject") || mentions(b, vap.OldPodName) }
+	if ofOld(d.Guard) || ofOld(match) || !mentions(d.Guard, "object") && !mentions(d.Guard, vap.PodName) {
 		return
 	}
 	w, u := g.watch(d.Variables), members[0]
-	old := func(v cel.Value) cel.Value {
-		return v.Rename("object", "oldObject").Rename(vap.PodName, vap.OldPodName)
+	old := func(b cel.Bool) cel.Bool {
+		return b.Rename("object", "oldObject").Rename(vap.PodName, vap.OldPodName).AsBool()
 	}
-	if !u.Match.IsTrue() {
-		match = cel.True() // of which the guard asks
-	}
-	asked := w.any([]cel.Bool{cel.And(old(match.Value).AsBool(), old(d.Guard.Value).AsBool())})
+	before := old(match).Given(match)
+	asked := w.any([]cel.Bool{cel.And(before, old(d.Guard).Given(match))})
 	excuse := w.any([]cel.Bool{u.Before})
 	if !cel.Equal(asked.Simplify().Value, excuse.Simplify().Value) {
 		return
@@ -80,7 +79,7 @@ func (g group) askBoth(d *vap.Draft, members []Unit, match cel.Bool) {
 		return
 	}
 	d.Validations[0].Left = cel.False()
-	d.Before = match
+	d.Before = before.Rename("oldObject", "object").Rename(vap.OldPodName, vap.PodName).AsBool()
 }
 
 // askOnce takes the guard away where the validations behind it ask the same again: whoever

@@ -257,6 +257,7 @@ func (g group) draft(o Options) *vap.Draft {
 	}
 	d.Conditions = slices.Clone(first.Conditions)
 	match := first.Match
+	g.excuseGivenMatch()
 	g.conditions(d)
 	first.CEL.AddTo(d)
 	first.Params.AddTo(d)
@@ -279,6 +280,18 @@ func (g group) draft(o Options) *vap.Draft {
 	return d
 }
 
+// excuseGivenMatch has no excuse ask what the match of its rule has asked: of the old object the
+// match asks the same, but for what an update changes.
+func (g *group) excuseGivenMatch() {
+	g.units = slices.Clone(g.units)
+	for i, u := range g.units {
+		if u.Exempt = u.Exempt.Given(u.Match); !u.Before.IsZero() {
+			u.Before = u.Before.Given(u.Match)
+		}
+		g.units[i] = u
+	}
+}
+
 // conditions moves what all members share of match and preconditions to the
 // policy's match conditions. Those cannot read the namespace, nor variables.
 func (g *group) conditions(d *vap.Draft) {
@@ -295,7 +308,6 @@ func (g *group) conditions(d *vap.Draft) {
 	if !u.Match.IsTrue() {
 		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.Match.Searching().Rooted(), Sound: true})
 	}
-	g.units = slices.Clone(g.units)
 	for i := range g.units {
 		g.units[i].Match = cel.True()
 	}

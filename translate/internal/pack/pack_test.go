@@ -84,6 +84,31 @@ func TestAskBoth(t *testing.T) {
 	}
 }
 
+// TestAskOnceWhatNoUpdateChanges: where the match of a rule holds of a request, it holds of the
+// old object but for what the match reads of the object itself.
+func TestAskOnceWhatNoUpdateChanges(t *testing.T) {
+	field := func(of, name string) cel.Value { return cel.Ident(of).Field("spec").Field(name) }
+	inTeam := cel.Ident("request").Field("namespace").Eq(cel.String("team"))
+	old := field("oldObject", "a").Eq(cel.Int(0))
+	for _, c := range []struct {
+		match, before cel.Bool
+		want          string
+	}{
+		{inTeam, cel.And(inTeam, old), "true"},
+		{cel.And(inTeam, field("object", "b").Eq(cel.Int(1))), cel.And(inTeam, field("oldObject", "b").Eq(cel.Int(1)), old), "object.spec.b == 1"},
+	} {
+		s := newSource("p", policy.Enforce).with("r", "widgets", field("object", "a").Ne(cel.Int(0)), native.Create, native.Update)
+		s.units[0].Match, s.units[0].Before, s.units[0].Exempt = c.match, c.before, c.before
+		d := drafts(pack.Options{}, s)[0].Draft
+		if got := d.Before.String(); got != c.want {
+			t.Errorf("match %s: asks %s of each object, want %s", c.match, got, c.want)
+		}
+		if got := d.Validations[0].Expr.String(); strings.Contains(got, "request.namespace") {
+			t.Errorf("match %s: asks again in %s", c.match, got)
+		}
+	}
+}
+
 func units(sources ...*source) []pack.Unit {
 	var out []pack.Unit
 	for _, s := range sources {
