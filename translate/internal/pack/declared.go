@@ -21,7 +21,7 @@ func (u Unit) declared(d *vap.Draft) Unit {
 		case cel.Equal(d.Variables[k].Expr, v.Expr):
 			continue
 		default:
-			fresh := native.FreshName(v.Name, slices.Concat(d.Variables, u.Variables))
+			fresh := native.NameByRule(v.Name, u.Rule.Origin, slices.Concat(d.Variables, u.Variables))
 			u = u.renamed(v.Name, fresh)
 			v.Name = fresh
 		}

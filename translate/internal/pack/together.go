@@ -37,7 +37,7 @@ func (g group) nameOthers(d *vap.Draft, members []Unit) {
 			continue
 		}
 		label := g.label(members[v.Member])
-		holds := repeatable(d, v)
+		holds := repeatable(d, v, members[v.Member].Rule.Origin)
 		if length += len(label); length > namesLength {
 			rest = cel.And(rest, holds)
 			continue
@@ -83,15 +83,15 @@ func (g group) label(u Unit) string {
 	return u.name()
 }
 
-// repeatable makes a check a variable unless it is short.
-func repeatable(d *vap.Draft, v *vap.Validation) cel.Bool {
+// repeatable makes the check of a rule a variable unless it is short.
+func repeatable(d *vap.Draft, v *vap.Validation, rule string) cel.Bool {
 	if len(v.Expr.String()) <= repeatedCheck {
 		return v.Expr
 	}
 	i := slices.IndexFunc(d.Variables, func(have vap.Variable) bool { return cel.Equal(have.Expr, v.Expr.Value) })
 	if i < 0 {
 		i = len(d.Variables)
-		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: native.FreshName("holds", d.Variables), Expr: v.Expr.Value})
+		d.Variables = append(d.Variables, vap.Variable{Pos: v.Pos, Name: native.NameByRule("holds", rule, d.Variables), Expr: v.Expr.Value})
 	}
 	v.Expr = native.VariableNamed(d.Variables[i].Name).AsBool()
 	return v.Expr
