@@ -20,6 +20,7 @@ import (
 //	o.?type.orValue('long text') == 'long text'    !has(o.type) || o.type == 'long text'
 //	[o.l].exists(l, l.exists(x, ...))              o.l.exists(x, ...)
 //	o.?n.hasValue() ? o.n : 1                      o.?n.orValue(1)
+//	n.contains('a') || n.contains('b') || ...      ['a', 'b', ...].exists(part, n.contains(part))
 //
 // The two are the same for any o, also for one with other values on the way.
 func (v Value) Short() Value {
@@ -46,7 +47,7 @@ func (v Value) Short() Value {
 			return Value{v.n.withoutName()}
 		}
 		return v
-	}).Rewrite(func(v Value) Value { return Value{v.n.withElements()} })
+	}).Rewrite(func(v Value) Value { return Value{v.n.withElements().listed()} })
 	if v.n.isBool() {
 		return short.AsBool().Rooted().Value
 	}

@@ -88,6 +88,14 @@ func TestShort(t *testing.T) {
 		{`o.l[?0].orValue(['a']).exists(x, size(x) > 1 && x != '')`, `o.l[?0].orValue(['a']).exists(x, size(x) > 1 && x != '')`},
 		{`o.?l.orValue([]).exists(x, size(x) > 1 && x[0] == 'v')`, `o.?l.orValue([]).exists(x, size(x) > 1 && x[0] == 'v')`},
 		{`size(o.l) > 0 ? o.l[0] : null`, `size(o.l) > 0 ? o.l[0] : null`},
+		{`o.a.startsWith('a') || x || o.a.startsWith('b') || o.a.startsWith('c') || o.a.startsWith('d') || o.a.endsWith('e')`,
+			`['a', 'b', 'c', 'd'].exists(prefix, o.a.startsWith(prefix)) || x || o.a.endsWith('e')`},
+		{`!o.a.endsWith('a') && !o.a.endsWith('b') && !o.a.endsWith('c') && !o.a.endsWith('d')`, `!['a', 'b', 'c', 'd'].exists(suffix, o.a.endsWith(suffix))`},
+		{`part.contains('a') || part.contains('b') || part.contains('c') || part.contains('d')`, `['a', 'b', 'c', 'd'].exists(part2, part.contains(part2))`},
+		{`o.a.startsWith('a') || o.a.startsWith('b') || o.a.startsWith('c')`, `o.a.startsWith('a') || o.a.startsWith('b') || o.a.startsWith('c')`},
+		{`o.a.startsWith('a') || o.a.startsWith('b') || o.b.startsWith('c') || o.b.startsWith('d')`, `o.a.startsWith('a') || o.a.startsWith('b') || o.b.startsWith('c') || o.b.startsWith('d')`},
+		{`!o.a.startsWith('a-') && !o.a.startsWith('a') && !o.a.startsWith('b-') && !o.a.startsWith('b')`, `!o.a.startsWith('a') && !o.a.startsWith('b')`},
+		{`o.a.startsWith('a') && o.a.startsWith('ab') && o.a.startsWith('b') && o.a.startsWith('c')`, `o.a.startsWith('a') && o.a.startsWith('ab') && o.a.startsWith('b') && o.a.startsWith('c')`},
 	} {
 		if got := parse(t, tt.text).Short().String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
@@ -144,6 +152,13 @@ func TestShortKeepsOutcome(t *testing.T) {
 			s.bound = []string{"x"}
 			terms = append(terms, list.Macro(map[op]MacroName{opAnd: MacroExists, opOr: MacroAll}[o], Ident("x"), s.bool(1)))
 			s.bound = nil
+		}
+		if s.r.IntN(4) == 0 { // many tests of one text
+			f := []Function{FuncStartsWith, FuncEndsWith, FuncContains}[s.r.IntN(3)]
+			for range 4 + s.r.IntN(3) {
+				test := path.Call(f, String([]string{"a", "b", "ab", "c", "x-", ""}[s.r.IntN(6)]))
+				terms = append(terms, s.pick(func() Value { return test }, func() Value { return s.raw(opNot, test) }, func() Value { return s.raw(opNot, test) }))
+			}
 		}
 		for range s.r.IntN(3) { // what tests a text or a number
 			test := s.pick(
