@@ -265,7 +265,7 @@ func (g group) draft(o Options) *vap.Draft {
 	for i, u := range g.units {
 		u = u.declared(d)
 		members = append(members, u)
-		d.Validations = append(d.Validations, g.validations(i, u)...)
+		d.Validations = append(d.Validations, g.validations(i, u, g.watch(d.Variables))...)
 	}
 	addMembers(d, members)
 	d.Authored, d.Checkers = first.CEL != nil, g.checkers()
@@ -331,7 +331,7 @@ func standsAlone(b cel.Bool) bool {
 
 // validations are one member's checks: those of a CEL rule, or the one that a
 // rule of any other kind has.
-func (g group) validations(i int, u Unit) []vap.Validation {
+func (g group) validations(i int, u Unit, w watch) []vap.Validation {
 	if u.CEL != nil {
 		out := make([]vap.Validation, len(u.CEL.Checks))
 		for j, c := range u.CEL.Checks {
@@ -345,6 +345,9 @@ func (g group) validations(i int, u Unit) []vap.Validation {
 	}
 	v := vap.Validation{Pos: u.Rule.Validate.Pos, Message: u.Message.Text, MessageExpression: u.Message.Expr}
 	v = g.validation(i, u, holds, v)
+	if u.failurePolicy() == string(policy.Fail) && !u.Tells {
+		v.Expr = v.Expr.Denying(w.around...)
+	}
 	v.Expr = v.Expr.Rooted()
 	return []vap.Validation{v}
 }
