@@ -74,7 +74,7 @@ func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	holds = v.Expr
 	settled := e.body(e.settled(holds.Value))
 	if check := e.print(v.Pos, settled); len(check) > guardLength {
-		holds = e.check(v.Pos, settled, check)
+		holds = e.check(v, settled, check)
 	}
 	return holds, e.checked(v.Pos, cel.Cond(holds, cel.String(""), message))
 }
@@ -89,7 +89,7 @@ func (e *emitter) checked(pos diag.Pos, v cel.Value) string {
 }
 
 // check makes a variable of a validation's expression, or finds the one that is it.
-func (e *emitter) check(pos diag.Pos, expr cel.Value, text string) cel.Bool {
+func (e *emitter) check(v Validation, expr cel.Value, text string) cel.Bool {
 	taken := map[string]bool{}
 	for _, have := range e.vars {
 		if have.text == text {
@@ -97,11 +97,12 @@ func (e *emitter) check(pos diag.Pos, expr cel.Value, text string) cel.Bool {
 		}
 		taken[have.Name] = true
 	}
-	name := "holds"
-	for i := 2; taken[name]; i++ {
-		name = fmt.Sprintf("holds%d", i)
+	rule := ""
+	if v.Member < len(e.draft.Members) {
+		rule = e.draft.Members[v.Member].Origin
 	}
-	e.vars = append(e.vars, variable{Variable{Pos: pos, Name: name, Expr: expr}, text})
+	name := FreshName("holds", rule, func(name string) bool { return taken[name] })
+	e.vars = append(e.vars, variable{Variable{Pos: v.Pos, Name: name, Expr: expr}, text})
 	return cel.Ident("variables").Field(name).AsBool()
 }
 
