@@ -126,7 +126,34 @@ func byTarget(units []Unit, o Options) []group {
 			out[i].units[j].addForm(u)
 		}
 	}
-	return withDeletions(out)
+	return withoutCreatedParts(withDeletions(out))
+}
+
+// withoutCreatedParts are the groups without what no request is: ephemeral containers are added
+// to a Pod by an update. They are among what is created where that makes one resource rule
+// with the Pods. A rule that is about nothing else keeps its object.
+func withoutCreatedParts(groups []group) []group {
+	never := func(t placed) bool {
+		return t.Subresource == "ephemeralcontainers" && slices.Equal(t.ops, []native.Operation{native.Create}) && !t.deletes
+	}
+	var out []group
+	for _, g := range groups {
+		rest := slices.DeleteFunc(slices.Clone(g.targets), never)
+		elsewhere := func(u Unit) bool {
+			return slices.ContainsFunc(groups, func(other group) bool {
+				return slices.ContainsFunc(other.targets, func(t placed) bool { return !never(t) }) &&
+					slices.ContainsFunc(other.units, func(v Unit) bool { return v.Rule == u.Rule })
+			})
+		}
+		switch {
+		case len(rest) > 0:
+			g.targets = rest
+		case !slices.ContainsFunc(g.units, func(u Unit) bool { return !elsewhere(u) }):
+			continue
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 // groupedByKind packs units of many policies: those of one kind, for new objects and
