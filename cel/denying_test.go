@@ -22,6 +22,7 @@ func TestDenying(t *testing.T) {
 		{`o.a > 1 ? true : o.b`, `o.a > 1 ? true : o.b`},
 		{`o.l.all(x, has(x.a) ? x.a > 1 : dyn({}).a == true)`, `o.l.all(x, has(x.a) && x.a > 1)`},
 		{`o.a == dyn({}).a`, `false`},
+		{`o.a in [dyn(null), dyn({})]`, `o.a in [dyn(null), dyn({})]`}, // which is no error
 	} {
 		if got := parse(t, tt.text).AsBool().Denying().String(); got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.text, got, tt.want)
@@ -115,6 +116,7 @@ func TestDenyingIsTrueWhereTheWholeIs(t *testing.T) {
 		part := func() Value {
 			return s.pick(func() Value { return s.bool(1) }, func() Value { return s.bool(2) }, func() Value { return fault },
 				func() Value { return Lit(s.r.IntN(2) == 0).Value },
+				func() Value { return s.selected().In(List(Func(FuncDyn, Map()), Func(FuncDyn, s.literal()))).Value },
 				func() Value { return s.raw(opCond, s.bool(1), s.bool(1), fault) })
 		}
 		v := s.raw(opCond, part(), part(), part())

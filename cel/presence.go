@@ -132,7 +132,7 @@ func (g *guardContext) needsField(of *node, name string) conditions {
 
 // IsFault tells that v is an error on purpose whenever it is evaluated.
 func (v Value) IsFault() bool {
-	return v.n.isNothing() || slices.ContainsFunc(v.n.always(), func(n *node) bool { return Value{n}.IsFault() })
+	return v.n.op == opSelect && v.n.args[0].isNothing() || slices.ContainsFunc(v.n.always(), func(n *node) bool { return Value{n}.IsFault() })
 }
 
 // isNothing tells of dyn({}), of which to read a field is an error on purpose.
