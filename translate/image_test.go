@@ -123,7 +123,7 @@ func TestImageParts(t *testing.T) {
 			if refused {
 				got += " refused"
 			}
-			if got != want {
+			if !cameOut(got, want) {
 				t.Errorf("got %s (%s), want %s", got, message, want)
 			}
 			if got := kyvernoStatus(t, text, &interp.Offline{}, r); got != status {

@@ -99,7 +99,7 @@ func (p translated) violated(t *testing.T, object string) string {
 		}
 		for i, m := range v.Members(translation) {
 			if m.Outcome == apiserver.Deny || m.Outcome == apiserver.Error {
-				add(fmt.Sprint(translation.Members[i].Policy, " ", m.Outcome))
+				add(translation.Members[i].Policy)
 			}
 		}
 		if v.Refused {
