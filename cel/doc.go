@@ -21,6 +21,6 @@
 // Start at tree.go, the constructors; print.go and simplify.go follow from it. functions.go is
 // the table of what each release understands, and optional.go of what means another thing from
 // some release on. guard.go makes expressions that are false where they would be an error.
-// short.go is the form in which they are written in the end. paths.go is what an expression
-// reads.
+// short.go is the form in which they are written in the end, denying.go the form of a check where
+// an error denies as a violation does. paths.go is what an expression reads.
 package cel
