@@ -39,7 +39,7 @@ func paramsMetadata(l *read.Lowering, params cel.Value) read.Operand {
 // object. It is false where the policy may not read there.
 func configMapNamespace(l *read.Lowering, e *policy.ContextEntry) (namespace string, ok bool) {
 	j := Template(l, ParseTemplate(e.ConfigMap.Namespace.Value, e.ConfigMap.Namespace.Pos))
-	if s, isText := j.Lit.(string); isText && j.Form == read.LitForm {
+	if s, isText := j.Lit.(string); isText && j.Form == read.LitForm && j.Anyway().None() {
 		switch {
 		case l.Policy.Namespaced() && s == "":
 			return l.Policy.Namespace, true

@@ -38,29 +38,34 @@ func load(l *read.Lowering, name string, v *read.ContextVar) read.LoadedEntry {
 	return read.LoadedEntry{Value: value.Undemanding(), Loading: loading}
 }
 
-// entry is the value of a context entry.
+// entry is the value of a context entry, which has been loaded where the query names it.
 func entry(l *read.Lowering, name string, v *read.ContextVar) read.Operand {
-	e, ok := l.Loaded[name]
-	if !ok {
-		e = load(l, name, v)
+	if e, ok := l.Loaded[name]; ok {
+		return e.Value
 	}
+	e := load(l, name, v)
 	return e.Value.Demanding(e.Loading)
 }
 
 // whereLoaded is j, what a query gives, and an error where a context entry that it
 // names is one. Kyverno loads those first, also for a side of || that is not needed.
 func whereLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operand {
-	for _, name := range slices.Sorted(maps.Keys(l.Loaded)) {
+	names := slices.Sorted(maps.Keys(l.Loaded))
+	for _, name := range names {
 		if namesFirst(e, name) && !j.Constant() {
 			continue
 		}
 		entry := l.Loaded[name]
 		if d, ok := read.DemandsOf(l, entry.Value); ok && !d.All().IsTrue() {
 			if entry.Value.Form == read.ErrorForm && entry.Value.Hard {
-				return read.TypeError(name)
+				j = read.TypeError(name)
+				break
 			}
 			j = read.Choice(d.All(), j, read.TypeError(name))
 		}
+	}
+	for _, name := range slices.Backward(names) {
+		j = j.Demanding(l.Loaded[name].Loading)
 	}
 	return j
 }

@@ -160,14 +160,20 @@ func sub(l *read.Lowering, left read.Operand, right *jmespath.Expr) read.Operand
 	if left.Form == read.ErrorForm {
 		return left
 	}
-	switch right.Op {
-	case jmespath.Call, jmespath.Projection, jmespath.Filter, jmespath.ValueProjection, jmespath.MultiList, jmespath.MultiHash:
-		if left.Form == read.PlaceForm && !left.V.Certain() {
-			inner := left.Settled()
-			return behindGuards(l, left.V, eval(l, right, &inner), right)
-		}
+	if left.Form == read.PlaceForm && !left.V.Certain() && first(right).Op != jmespath.Field {
+		inner := left.Settled()
+		return behindGuards(l, left.V, eval(l, right, &inner), right)
 	}
 	return eval(l, right, &left)
+}
+
+// first is what an expression begins with: the call, in split(@, '-')[0].
+func first(e *jmespath.Expr) *jmespath.Expr {
+	switch e.Op {
+	case jmespath.Index, jmespath.Sub, jmespath.Pipe:
+		return first(e.Args[0])
+	}
+	return e
 }
 
 // behindGuards is j, which right gives of v, where v is found. Elsewhere it is missing,
@@ -176,12 +182,15 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 	if v.Never {
 		return read.Operand{Form: read.ErrorForm, Hint: "missing"}
 	}
-	switch j.Form {
-	case read.PlaceForm:
-		j.V.Guards = slices.Concat(v.Guards, j.V.Guards)
-		return j
-	case read.SequenceForm:
-		return read.SequenceOf(read.Guarded{Sequence: j.S, V: v, Called: right.Op == jmespath.Call}).Demanding(j.Anyway())
+	called := first(right).Op == jmespath.Call
+	of, d := j.Freed()
+	d = read.DemandsWhere(v.Found(), d, read.Demands{})
+	switch {
+	case j.Form == read.PlaceForm && !(called && !v.Shaped().IsTrue()): // a function of null is no null
+		of.V.Guards = slices.Concat(v.Guards, of.V.Guards)
+		return of.Demanding(d)
+	case j.Form == read.SequenceForm:
+		return read.SequenceOf(read.Guarded{Sequence: of.S, V: v, Called: called}).Demanding(d)
 	}
 	w, c := v.Demanded()
 	elsewhere := read.Operand{Form: read.ErrorForm, Hint: "missing"}
@@ -240,7 +249,7 @@ func firstOf(l *read.Lowering, a, b read.Operand) read.Operand {
 		}
 		return b
 	}
-	if list, ok := b.Lit.([]any); ok && len(list) == 0 { // a list or [] is the list, empty where it is missing
+	if list, ok := b.Lit.([]any); ok && len(list) == 0 && b.Anyway().None() { // a list or [] is the list, empty where it is missing
 		if s := read.AsSequence(l, a); s != nil && (a.Form == read.SequenceForm || a.V.Kind() == schema.List) {
 			return read.SequenceOf(read.OrEmpty{Sequence: s})
 		}
