@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"strconv"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
@@ -389,7 +390,7 @@ func (c *compilation) result(in Input) Result {
 		}
 		said := t.Found
 		if r.Target == translate.Native && len(r.Objects)+len(r.Mutating) == 0 {
-			note := diag.Notef(r.Pos(), diag.NeedsNoObject, "no request can violate the rule %s, so it needs no object", r.Name())
+			note := diag.Warnf(r.Pos(), diag.NeedsNoObject, "no request can violate the rule %s, so it denies nothing and needs no object; look for what makes it always pass", r.Name())
 			r.Codes, found = append(r.Codes, note.Code), append(found, note)
 		}
 		if r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
@@ -401,8 +402,30 @@ func (c *compilation) result(in Input) Result {
 		out.Rules = append(out.Rules, r)
 	}
 	found = append(found, c.tellOrder(out.Rules)...)
-	out.Diagnostics = append(found, c.translated.Diagnostics...).Sort()
+	out.Diagnostics = publishedOnce(append(found, c.translated.Diagnostics...).Sort())
 	return out
+}
+
+// publishedOnce tells of the first kind whose fields are those that projects publish, and that
+// there are others, which notes tell.
+func publishedOnce(found diag.List) diag.List {
+	first := -1
+	told := map[string]bool{}
+	for i, d := range found {
+		switch {
+		case d.Code != diag.PublishedKind:
+		case first < 0:
+			first = i
+			told[d.Message] = true
+		default:
+			told[d.Message] = true
+			found[i].Severity = diag.Note
+		}
+	}
+	if len(told) > 1 {
+		found[first].Message += "; it is the same with other kinds that the rules name, " + strconv.Itoa(len(told)) + " in all"
+	}
+	return found
 }
 
 func (r *Rule) addForm(f translate.Form, object map[*vap.Draft]int) {

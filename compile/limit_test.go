@@ -40,7 +40,7 @@ func TestOneRuleIsTooLarge(t *testing.T) {
 			"the rule would become larger than any"},
 	} {
 		in := read(t, "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  background: false\n  rules:\n"+
-			"  - name: small\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {pattern: {data: {x: y}}}\n"+
+			"  - name: small\n    match: {any: [{resources: {kinds: [ConfigMap]}}]}\n    validate: {pattern: {data: {x: a}}}\n"+
 			"  - name: large\n    match: {any: [{resources: {kinds: ["+large.kind+"]}}]}\n    "+large.rule+"\n")
 		result := compile.Policies(in, options(t))
 		if reason := result.Rules[1].Reason; !strings.Contains(reason, large.reason) {

@@ -696,10 +696,11 @@ const (
 	// GuessedResource occurs when a kind is not built in, its definition is not given, and
 	// no project publishes it, so that the name of its resource is the English plural. Where
 	// that is wrong, the API server never asks the native form, and the rule enforces
-	// nothing: convert ends with 4, and with 1 under --strict. It is the same with a kind
-	// that no request is about: what a request for pods/exec has in it is a PodExecOptions,
-	// but the kind is written Pod/exec. So it is with apps/Deployment, which is the subresource
-	// Deployment of a kind apps: with its group, a kind is written apps/v1/Deployment.
+	// nothing: convert ends with 4, and with 1 under --strict. It is the same with a version
+	// of a built-in kind that Kubernetes serves no more. It is the same with apps/Deployment,
+	// the subresource Deployment of a kind apps: with its group, write apps/v1/Deployment.
+	// A kind that no request is about has no native form: what a request for pods/exec has in
+	// it is a PodExecOptions, but the kind is written Pod/exec. It is told once for a rule.
 	//
 	// Correct the kind where it is misspelt, or give the definition with --crds. Which kinds
 	// are published, docs/kinds.md says.
@@ -724,7 +725,8 @@ const (
 	//	      name: a
 	MessageVariable Code = 303
 	// ASCIICase occurs when to_upper or to_lower meets letters beyond ASCII, which
-	// CEL leaves as they are.
+	// CEL leaves as they are. Nothing is said of labels and of namespaces, which have none, and
+	// nothing twice of a rule.
 	//
 	// Example:
 	//
@@ -985,6 +987,7 @@ const (
 	// that has the kind. A cluster may have one of that name in which a field that the rule
 	// reads has another type than in what is published. Then the verdict may be another, or
 	// an error. Fields that are not published are read as those of an unknown kind.
+	// The first such kind of a run is told, and notes tell the others.
 	//
 	// Write group and version, or give the definitions of the cluster with --crds. Which
 	// kinds are published, and what is relied upon, docs/kinds.md says.
@@ -1015,6 +1018,7 @@ const (
 	// the patch says of their key may reach some of them or none. Where an API server wants
 	// the keys to differ (names of containers and of volumes, mount paths), it refuses the
 	// object. Kyverno makes the object valid by taking elements away.
+	// Where the patch names no such list, this is a note.
 	//
 	// Nothing is to be done where nobody relies on Kyverno taking such elements away.
 	//
@@ -1041,6 +1045,144 @@ const (
 	//	      labels:
 	//	        net: pod
 	LostZero Code = 329
+	// DeniesEvery occurs when every object of a kind that a rule matches violates it,
+	// whatever it has in it: the pattern asks for what no such object can have. Examples are
+	// spec.containers of a Deployment, and a text where the object has a map.
+	//
+	// Correct the pattern or the kinds. Where the rule is to deny everything, say so by
+	// deny: {}, of which nothing is told.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Pod]
+	//	validate:
+	//	  pattern:
+	//	    spec:
+	//	      securityContext: "!x"
+	DeniesEvery Code = 330
+	// ErrsAlways occurs when a rule is an error on every request that it matches, or on every
+	// one of some operations, for it reads what none of them has. Examples are a field that the
+	// kind does not have, and on DELETE the object in a query of the context.
+	// Kyverno denies such a request where the rule is enforced under the failure policy Fail,
+	// and so does the API server. Else it lets it through.
+	//
+	// Correct what is read, or give it a default, as in {{ request.object.spec.x || '' }}.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [ConfigMap]
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.date.x }}"
+	//	          operator: Equals
+	//	          value: a
+	ErrsAlways Code = 331
+	// NeverSatisfied occurs when no value can be as a condition or a leaf of a pattern wants
+	// it. Examples are a number that is to be a word, and a map that is to be a text. What the
+	// rule asks there is never so.
+	//
+	// Compare with a value of the type that stands there, or look for another field.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Deployment]
+	//	validate:
+	//	  deny:
+	//	    conditions:
+	//	      all:
+	//	        - key: "{{ request.object.spec.replicas || `1` }}"
+	//	          operator: Equals
+	//	          value: many
+	NeverSatisfied Code = 332
+	// RegularExpression occurs when a text to compare with looks like a regular expression.
+	// Kyverno has none there: * is any run of characters, ? is one, in a pattern | and &
+	// separate what is compared, and everything else stands for itself.
+	//
+	// Write the values out, use wildcards, or ask with regex_match in a condition.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    metadata:
+	//	      labels:
+	//	        team: at[0-9]{5}
+	RegularExpression Code = 333
+	// OtherElements occurs when a list of a pattern has more than one element. Kyverno holds
+	// the first against every element of the object's list, and does not look at the others.
+	// In an existence anchor all of them count.
+	//
+	// Put what is asked of each element into the first, or ask for several elements with an
+	// existence anchor or one rule each.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    spec:
+	//	      containers:
+	//	        - name: "?*"
+	//	        - image: ghcr.io/*
+	OtherElements Code = 334
+	// LiteralKey occurs when a key of a pattern has a wildcard and is not one of labels or
+	// annotations of metadata. There * and ? stand for themselves, so the pattern is about a
+	// key that is spelt so.
+	//
+	// Write the keys out, or go through them with foreach or a condition.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    spec:
+	//	      nodeSelector:
+	//	        pool-*: "?*"
+	LiteralKey Code = 335
+	// UnusedKind occurs when a rule names a kind and can deny nothing of it. Its match, its
+	// preconditions or what it asks rules all objects of the kind out. The native form is not
+	// about that kind.
+	//
+	// Take the kind out of the match, or correct what rules it out.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Pod, ClusterRole]
+	//	        namespaces: [shop]
+	//	validate:
+	//	  pattern:
+	//	    metadata:
+	//	      labels:
+	//	        app: "?*"
+	UnusedKind Code = 336
+	// OptionalField occurs when a precondition reads a field that not every object has, without
+	// a default. To Kyverno a variable without a value is an error, not an empty text: the rule
+	// is neither skipped nor applied. Where it is enforced under the failure policy Fail, every
+	// object without that field is denied, by the native form as well.
+	//
+	// Give it a default: {{ request.object.metadata.labels.app || '' }}.
+	//
+	// Example:
+	//
+	//	preconditions:
+	//	  all:
+	//	    - key: "{{ request.object.metadata.labels.app }}"
+	//	      operator: Equals
+	//	      value: web
+	OptionalField Code = 337
 	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes

@@ -77,6 +77,14 @@ func Codes() []Code {
 		MutationOrder,
 		ElementsOfOneKey,
 		LostZero,
+		DeniesEvery,
+		ErrsAlways,
+		NeverSatisfied,
+		RegularExpression,
+		OtherElements,
+		LiteralKey,
+		UnusedKind,
+		OptionalField,
 		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
@@ -728,10 +736,11 @@ func describe(c Code) (name, text, example string) {
 			"Occurs when a kind is not built in, its definition is not given, and\n" +
 				"no project publishes it, so that the name of its resource is the English plural. Where\n" +
 				"that is wrong, the API server never asks the native form, and the rule enforces\n" +
-				"nothing: convert ends with 4, and with 1 under --strict. It is the same with a kind\n" +
-				"that no request is about: what a request for pods/exec has in it is a PodExecOptions,\n" +
-				"but the kind is written Pod/exec. So it is with apps/Deployment, which is the subresource\n" +
-				"Deployment of a kind apps: with its group, a kind is written apps/v1/Deployment.\n" +
+				"nothing: convert ends with 4, and with 1 under --strict. It is the same with a version\n" +
+				"of a built-in kind that Kubernetes serves no more. It is the same with apps/Deployment,\n" +
+				"the subresource Deployment of a kind apps: with its group, write apps/v1/Deployment.\n" +
+				"A kind that no request is about has no native form: what a request for pods/exec has in\n" +
+				"it is a PodExecOptions, but the kind is written Pod/exec. It is told once for a rule.\n" +
 				"\n" +
 				"Correct the kind where it is misspelt, or give the definition with --crds. Which kinds\n" +
 				"are published, docs/kinds.md says.",
@@ -752,7 +761,8 @@ func describe(c Code) (name, text, example string) {
 	case ASCIICase:
 		return "ASCIICase",
 			"Occurs when to_upper or to_lower meets letters beyond ASCII, which\n" +
-				"CEL leaves as they are.",
+				"CEL leaves as they are. Nothing is said of labels and of namespaces, which have none, and\n" +
+				"nothing twice of a rule.",
 			"validate:\n" +
 				"  deny:\n" +
 				"    conditions:\n" +
@@ -995,6 +1005,7 @@ func describe(c Code) (name, text, example string) {
 				"that has the kind. A cluster may have one of that name in which a field that the rule\n" +
 				"reads has another type than in what is published. Then the verdict may be another, or\n" +
 				"an error. Fields that are not published are read as those of an unknown kind.\n" +
+				"The first such kind of a run is told, and notes tell the others.\n" +
 				"\n" +
 				"Write group and version, or give the definitions of the cluster with --crds. Which\n" +
 				"kinds are published, and what is relied upon, docs/kinds.md says.",
@@ -1021,6 +1032,7 @@ func describe(c Code) (name, text, example string) {
 				"the patch says of their key may reach some of them or none. Where an API server wants\n" +
 				"the keys to differ (names of containers and of volumes, mount paths), it refuses the\n" +
 				"object. Kyverno makes the object valid by taking elements away.\n" +
+				"Where the patch names no such list, this is a note.\n" +
 				"\n" +
 				"Nothing is to be done where nobody relies on Kyverno taking such elements away.",
 			"$ kvap convert policies/ --kubernetes-version 1.36"
@@ -1041,6 +1053,128 @@ func describe(c Code) (name, text, example string) {
 				"    metadata:\n" +
 				"      labels:\n" +
 				"        net: pod"
+	case DeniesEvery:
+		return "DeniesEvery",
+			"Occurs when every object of a kind that a rule matches violates it,\n" +
+				"whatever it has in it: the pattern asks for what no such object can have. Examples are\n" +
+				"spec.containers of a Deployment, and a text where the object has a map.\n" +
+				"\n" +
+				"Correct the pattern or the kinds. Where the rule is to deny everything, say so by\n" +
+				"deny: {}, of which nothing is told.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Pod]\n" +
+				"validate:\n" +
+				"  pattern:\n" +
+				"    spec:\n" +
+				"      securityContext: \"!x\""
+	case ErrsAlways:
+		return "ErrsAlways",
+			"Occurs when a rule is an error on every request that it matches, or on every\n" +
+				"one of some operations, for it reads what none of them has. Examples are a field that the\n" +
+				"kind does not have, and on DELETE the object in a query of the context.\n" +
+				"Kyverno denies such a request where the rule is enforced under the failure policy Fail,\n" +
+				"and so does the API server. Else it lets it through.\n" +
+				"\n" +
+				"Correct what is read, or give it a default, as in {{ request.object.spec.x || '' }}.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [ConfigMap]\n" +
+				"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.date.x }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: a"
+	case NeverSatisfied:
+		return "NeverSatisfied",
+			"Occurs when no value can be as a condition or a leaf of a pattern wants\n" +
+				"it. Examples are a number that is to be a word, and a map that is to be a text. What the\n" +
+				"rule asks there is never so.\n" +
+				"\n" +
+				"Compare with a value of the type that stands there, or look for another field.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Deployment]\n" +
+				"validate:\n" +
+				"  deny:\n" +
+				"    conditions:\n" +
+				"      all:\n" +
+				"        - key: \"{{ request.object.spec.replicas || `1` }}\"\n" +
+				"          operator: Equals\n" +
+				"          value: many"
+	case RegularExpression:
+		return "RegularExpression",
+			"Occurs when a text to compare with looks like a regular expression.\n" +
+				"Kyverno has none there: * is any run of characters, ? is one, in a pattern | and &\n" +
+				"separate what is compared, and everything else stands for itself.\n" +
+				"\n" +
+				"Write the values out, use wildcards, or ask with regex_match in a condition.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        team: at[0-9]{5}"
+	case OtherElements:
+		return "OtherElements",
+			"Occurs when a list of a pattern has more than one element. Kyverno holds\n" +
+				"the first against every element of the object's list, and does not look at the others.\n" +
+				"In an existence anchor all of them count.\n" +
+				"\n" +
+				"Put what is asked of each element into the first, or ask for several elements with an\n" +
+				"existence anchor or one rule each.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    spec:\n" +
+				"      containers:\n" +
+				"        - name: \"?*\"\n" +
+				"        - image: ghcr.io/*"
+	case LiteralKey:
+		return "LiteralKey",
+			"Occurs when a key of a pattern has a wildcard and is not one of labels or\n" +
+				"annotations of metadata. There * and ? stand for themselves, so the pattern is about a\n" +
+				"key that is spelt so.\n" +
+				"\n" +
+				"Write the keys out, or go through them with foreach or a condition.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    spec:\n" +
+				"      nodeSelector:\n" +
+				"        pool-*: \"?*\""
+	case UnusedKind:
+		return "UnusedKind",
+			"Occurs when a rule names a kind and can deny nothing of it. Its match, its\n" +
+				"preconditions or what it asks rules all objects of the kind out. The native form is not\n" +
+				"about that kind.\n" +
+				"\n" +
+				"Take the kind out of the match, or correct what rules it out.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Pod, ClusterRole]\n" +
+				"        namespaces: [shop]\n" +
+				"validate:\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        app: \"?*\""
+	case OptionalField:
+		return "OptionalField",
+			"Occurs when a precondition reads a field that not every object has, without\n" +
+				"a default. To Kyverno a variable without a value is an error, not an empty text: the rule\n" +
+				"is neither skipped nor applied. Where it is enforced under the failure policy Fail, every\n" +
+				"object without that field is denied, by the native form as well.\n" +
+				"\n" +
+				"Give it a default: {{ request.object.metadata.labels.app || '' }}.",
+			"preconditions:\n" +
+				"  all:\n" +
+				"    - key: \"{{ request.object.metadata.labels.app }}\"\n" +
+				"      operator: Equals\n" +
+				"      value: web"
 	case TakenOver:
 		return "TakenOver",
 			"Occurs in a migration plan when a generate rule keeps what it generates in\n" +

@@ -33,10 +33,27 @@ func (c Conversion) WriteSummary(w io.Writer, all bool) error {
 		}
 		rows = append(rows, []string{
 			titles[i], p.Kind, strconv.Itoa(t.Rules), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook),
-			strconv.Itoa(t.Unsupported), codeTexts(p.codes()),
+			strconv.Itoa(t.Unsupported), codeTexts(c.told(p)),
 		})
 	}
 	return writeTable(w, rows, unlisted(native, others)+c.totals())
+}
+
+// told are the codes of a policy of which a line tells: others are of notes, which mostly nobody
+// sees.
+func (c Conversion) told(p Policy) []diag.Code {
+	return slices.DeleteFunc(p.codes(), func(code diag.Code) bool {
+		notes := 0
+		for _, d := range c.Diagnostics {
+			if d.Code == code && d.File == p.File {
+				if d.Severity != diag.Note {
+					return false
+				}
+				notes++
+			}
+		}
+		return notes > 0
+	})
 }
 
 // unlisted is the line about the policies that a summary leaves out; "" where it leaves

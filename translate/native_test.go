@@ -184,12 +184,12 @@ func (p translated) targets() string {
 	return strings.Join(words, ", ")
 }
 
-// codes are a rule's codes but those of what comes out rewritten and of what needs no
-// object, which have tests of their own.
+// codes are a rule's codes but those of what comes out rewritten, of what needs no object, and
+// of what a rule does to all objects, which have tests of their own.
 func codes(r *compile.Rule) []string {
 	var out []string
 	for _, c := range r.Codes {
-		if c != diag.Rewritten && c != diag.NeedsNoObject {
+		if c != diag.Rewritten && c != diag.NeedsNoObject && (c < diag.DeniesEvery || c > diag.OptionalField) {
 			out = append(out, c.String())
 		}
 	}

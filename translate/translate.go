@@ -27,7 +27,9 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 		rules[i] = api.RuleResult{Policy: p, Rule: p.Rules[i], Target: api.Native, Forms: forms[i]}
 		unitsOf[i] = lower(&rules[i], o)
 		rules[i].Doubts = unknownFields(&rules[i], o)
-		if len(rules[i].Doubts) > 0 { // a misspelt field can be why, and is to be corrected first
+		if slices.ContainsFunc(slices.Concat(rules[i].Doubts, rules[i].Found), func(d diag.Diagnostic) bool {
+			return d.Code == diag.UnknownField || d.Code == diag.DeniesEvery // which can be why, and are to be corrected first
+		}) {
 			never := func(d diag.Diagnostic) bool { return d.Code == diag.NeverOnUpdate }
 			rules[i].Found = slices.DeleteFunc(rules[i].Found, never)
 			rules[i].Codes = api.CodesOf(rules[i].Found)
@@ -49,6 +51,7 @@ func lower(r *api.RuleResult, o *api.Options) (units []pack.Unit) {
 		return nil
 	}
 	why := rule.DependentRules(r.Policy)
+	var told diag.List
 	for _, form := range r.Forms {
 		f := lowerWhole(r.Policy, form.Rule, o)
 		if f.Why != nil {
@@ -56,14 +59,27 @@ func lower(r *api.RuleResult, o *api.Options) (units []pack.Unit) {
 			break
 		}
 		units, r.Found = append(units, f.Units...), append(r.Found, f.Notes...)
+		told = append(told, newCodes(told, f.Effects)...)
 	}
 	if why != nil {
 		r.Refuse(*why)
 		return nil
 	}
-	r.Found = r.Found.Sort()
+	r.Found = append(r.Found, told...).Sort()
 	r.Codes = api.CodesOf(r.Found)
 	return units
+}
+
+// newCodes are those of a form's diagnostics whose codes the forms before it do not have: what is
+// so of a rule as written is mostly so of its expansions.
+func newCodes(before, of diag.List) (out diag.List) {
+	known := api.CodesOf(before)
+	for _, d := range of {
+		if !slices.Contains(known, d.Code) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // lowerWhole lowers a rule whose kind or policy does not rule that out already.
@@ -121,7 +137,8 @@ func unknownFields(r *api.RuleResult, o *api.Options) diag.List {
 	for _, f := range r.Forms {
 		targets, ok := matched(r.Policy, f.Rule, o)
 		if !ok {
-			return nil
+			forms = nil
+			break
 		}
 		forms = append(forms, fields.Form{Rule: f.Rule, Targets: targets})
 	}

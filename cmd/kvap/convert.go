@@ -86,7 +86,7 @@ was left out or guessed otherwise with 1.`,
 	fs.BoolVar(&f.force, "force", false, "replace files of the folder that kvap did not write, or that are among the input")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
 	addChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending; text without one)", "text", "json", "markdown", "sarif", "junit", "github", "html")
-	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, or a key stands twice")
+	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, does something else than it seems, or a key stands twice")
 	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to convert, and files without policies are passed over")
 	addChoices(fs, &f.Flags)
 	addMutations(fs, &f.Flags)
@@ -226,12 +226,22 @@ func verdict(done *convert.Compilation, c report.Conversion, strict bool) error 
 		return exit.Findings(fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder))
 	case strict && slices.ContainsFunc(done.Rules, withCode(diag.LostZero)):
 		return exit.Findings(fmt.Errorf("--strict: a rule asks for what another policy writes as empty, see %s", diag.LostZero))
+	case strict && slices.ContainsFunc(done.Rules, seemsOtherwise):
+		return exit.Findings(fmt.Errorf("--strict: a rule does something else than it seems, as the warnings from %s to %s and %s say", diag.DeniesEvery, diag.OptionalField, diag.NeedsNoObject))
 	case strict && c.Totals.Guessed > 0:
 		return exit.Findings(fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules))
-	case len(done.Unread) > 0, c.Totals.Guessed > 0:
+	case len(done.Unread) > 0, slices.ContainsFunc(done.Rules, withCode(diag.GuessedResource)):
 		return exit.Partly(nil)
 	}
 	return nil
+}
+
+// seemsOtherwise tells of a rule that denies all or nothing, errs, or is read otherwise than who
+// wrote it will have meant.
+func seemsOtherwise(r *compile.Rule) bool {
+	return slices.ContainsFunc(r.Codes, func(c diag.Code) bool {
+		return c == diag.NeedsNoObject || diag.DeniesEvery <= c && c <= diag.OptionalField
+	})
 }
 
 // withCode tells of rules with a code.

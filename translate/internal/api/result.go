@@ -95,5 +95,5 @@ func CodesOf(ds diag.List) []diag.Code {
 
 func unsupportedCode(c diag.Code) bool {
 	return c == diag.BackgroundOnly || c == diag.NoBody || c == diag.InvalidRule || c == diag.OtherPayload ||
-		c == diag.ChangesExisting
+		c == diag.ChangesExisting || c == diag.GuessedResource
 }

@@ -1,8 +1,6 @@
 package compare
 
 import (
-	"slices"
-
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/schema"
@@ -192,8 +190,7 @@ func sameData(l *read.Lowering, key, value read.Operand, k, v cel.Value) cel.Boo
 // NoteSame tells, once for a rule, of two values that Kyverno may read otherwise than they
 // are: texts, as far as is known.
 func NoteSame(l *read.Lowering, a, b read.Operand) {
-	told := l.Notes != nil && slices.ContainsFunc(*l.Notes, func(d diag.Diagnostic) bool { return d.Code == diag.TextEquality })
-	if told || !mayBeText(a.Typ()) || !mayBeText(b.Typ()) || read.IsQuantityType(a.Typ()) && read.IsQuantityType(b.Typ()) {
+	if l.HasNoted(diag.TextEquality) || !mayBeText(a.Typ()) || !mayBeText(b.Typ()) || read.IsQuantityType(a.Typ()) && read.IsQuantityType(b.Typ()) {
 		return
 	}
 	l.Note(diag.TextEquality, "two values of the request are compared: to Kyverno 1h equals 60m and a* is a pattern, here they are equal where they are the same")

@@ -40,6 +40,7 @@ func each(l *read.Lowering, cs []*policy.Condition) []partial.Bool {
 	for i := len(cs) - 1; i >= 0; i-- {
 		out[i] = compared(l, cs[i])
 		l.TraceBool("key "+cs[i].Operator+" value", out[i])
+		l.Decide(cs[i], out[i])
 	}
 	return out
 }

@@ -47,28 +47,37 @@ type Form struct {
 	Targets []native.Target
 }
 
-// Unknown warns of the fields that the rule names and no object has.
+// Unknown warns of the fields that the rule names and no object has, and of what Kyverno reads
+// otherwise than it seems. Without forms nothing is known of the fields.
 func Unknown(rule *policy.Rule, forms []Form, set *schema.Set, b *budget.Budget) diag.List {
 	u := &fieldWalk{lists: listTypes{}, budget: b}
-	for _, f := range forms {
-		for _, t := range f.Targets {
-			if !u.add(t, f.Rule, fieldsOf(set, t.GVK)) {
-				return nil
-			}
-		}
+	if !u.addAll(forms, set) {
+		u.object, u.subject = nil, nil
 	}
 	u.block(rule.Source)
 	u.block(rule.Source.Get("validate"))
 	u.texts(rule.Source.Get("mutate"))
 	u.texts(rule.Source.Get("generate"))
-	if rule.Validate != nil && rule.Validate.CEL != nil {
+	if rule.Validate != nil && rule.Validate.CEL != nil && u.object != nil {
 		c := rule.Validate.CEL
 		u.expressions(c.Variables, expressionsOf(rule.CELPreconditions, c.Expressions))
 	}
 	if u.shadowed {
-		return nil
+		u.found = slices.DeleteFunc(u.found, func(d diag.Diagnostic) bool { return d.Code == diag.UnknownField })
 	}
 	return u.found.Sort()
+}
+
+// addAll adds what the forms of a rule are about; false where nothing is known of some.
+func (u *fieldWalk) addAll(forms []Form, set *schema.Set) bool {
+	for _, f := range forms {
+		for _, t := range f.Targets {
+			if !u.add(t, f.Rule, fieldsOf(set, t.GVK)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // add adds what a rule is about; false where nothing is known of it.

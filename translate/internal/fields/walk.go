@@ -37,9 +37,11 @@ func (u *fieldWalk) block(n *policy.Node) {
 	}
 	u.texts(n.Get("preconditions"))
 	u.texts(n.Get("deny"))
-	u.pattern(n.Get("pattern"), u.subject)
+	u.misreadConditions(n.Get("preconditions"))
+	u.misreadConditions(n.Get("deny"))
+	u.pattern(n.Get("pattern"), u.subject, otherMap)
 	for _, p := range items(n.Get("anyPattern")) {
-		u.pattern(p, u.subject)
+		u.pattern(p, u.subject, otherMap)
 	}
 	for _, entry := range items(n.Get("foreach")) {
 		u.forEach(entry)
@@ -84,8 +86,8 @@ func (u *fieldWalk) forEach(n *policy.Node) {
 	u.found, u.shadowed = inside.found, inside.shadowed
 }
 
-// pattern goes through a pattern of a value.
-func (u *fieldWalk) pattern(p *policy.Node, of shape) {
+// pattern goes through a pattern of a value, in a map of a kind.
+func (u *fieldWalk) pattern(p *policy.Node, of shape, in mapKind) {
 	if p == nil {
 		return
 	}
@@ -93,9 +95,10 @@ func (u *fieldWalk) pattern(p *policy.Node, of shape) {
 	switch p.Kind {
 	case policy.String:
 		u.texts(p)
+		u.misreadPattern(p)
 	case policy.List:
 		for _, item := range p.Items {
-			u.pattern(item, of.items())
+			u.pattern(item, of.items(), otherMap)
 		}
 	case policy.Map:
 		for _, f := range p.Fields {
@@ -103,7 +106,15 @@ func (u *fieldWalk) pattern(p *policy.Node, of shape) {
 			if key, ok := fieldOfKey(f.Key); ok {
 				value = u.field(of, key, f.Pos)
 			}
-			u.pattern(f.Value, value)
+			u.literalKey(f, in)
+			kind, key := anchor.Split(f.Key)
+			if kind == anchor.Negation { // whatever the value
+				continue
+			}
+			if kind != anchor.Existence && f.Value.Kind == policy.List {
+				u.otherElements(f.Value)
+			}
+			u.pattern(f.Value, value, in.below(key))
 		}
 	}
 }

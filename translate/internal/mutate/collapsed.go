@@ -6,6 +6,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/translate/internal/anchor"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -21,24 +22,54 @@ func merges(m *policy.Mutate) bool {
 	return m.Merge != nil || slices.ContainsFunc(m.ForEach, func(f *policy.MutateForEach) bool { return f.Merge != nil })
 }
 
-// noteCollapsed tells of the lists in which Kyverno keeps one element of each key.
+// noteCollapsed tells of the lists in which Kyverno keeps one element of each key: of those that
+// the patch names, for there somebody may count on it, else in a note.
 func noteCollapsed(l *read.Lowering, targets []native.Target) {
 	if l.Rule.Expansion != "" || !merges(l.Rule.Mutate) { // what is expanded has the lists of its Pods
 		return
 	}
-	var names []string
+	keys := map[string]bool{}
+	patchedKeys(l.Rule.Mutate.Merge, keys)
+	for _, f := range l.Rule.Mutate.ForEach {
+		patchedKeys(f.Merge, keys)
+	}
+	var names, patched []string
 	for _, t := range targets {
 		for _, list := range keyedLists(t.GVK) {
-			if name := list.Path[len(list.Path)-1]; !list.Unique && list.Path[0] != "status" {
-				names = append(names, name)
+			name := list.Path[len(list.Path)-1]
+			if list.Unique || list.Path[0] == "status" {
+				continue
+			}
+			if names = append(names, name); keys[name] {
+				patched = append(patched, name)
 			}
 		}
 	}
-	if len(names) == 0 {
+	switch {
+	case len(patched) > 0:
+		slices.Sort(patched)
+		l.SetPos(l.Rule.Pos)
+		l.Note(diag.ElementsOfOneKey, "of elements of the object that have the same key in a list that is patched (%s), Kyverno keeps the last; natively all stay",
+			strings.Join(slices.Compact(patched), ", "))
+	case len(names) > 0:
+		slices.Sort(names)
+		*l.Notes = append(*l.Notes, diag.Notef(l.Rule.Pos, diag.ElementsOfOneKey,
+			"of elements of the object that have the same key in a list (%s), Kyverno keeps the last, though the patch does not name the list; natively all stay",
+			strings.Join(slices.Compact(names), ", ")))
+	}
+}
+
+// patchedKeys are the keys of a patch, whatever their anchors.
+func patchedKeys(n *policy.Node, keys map[string]bool) {
+	if n == nil {
 		return
 	}
-	slices.Sort(names)
-	l.SetPos(l.Rule.Pos)
-	l.Note(diag.ElementsOfOneKey, "of elements of the object that have the same key in a list (%s), Kyverno keeps the last, whether or not the patch names the list; natively all stay",
-		strings.Join(slices.Compact(names), ", "))
+	for _, item := range n.Items {
+		patchedKeys(item, keys)
+	}
+	for _, f := range n.Fields {
+		_, key := anchor.Split(f.Key)
+		keys[strings.TrimSuffix(strings.TrimPrefix(key, "+("), ")")] = true
+		patchedKeys(f.Value, keys)
+	}
 }

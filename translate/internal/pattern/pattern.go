@@ -30,9 +30,9 @@ func match(l *read.Lowering, v read.Place, p *policy.Node, hint string) outcome 
 func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint string) outcome {
 	switch p.Kind {
 	case policy.Map:
-		return matchMap(l, v, p, ok)
+		return noted(l, v, p, matchMap(l, v, p, ok))
 	case policy.List:
-		return matchList(l, v, p, ok, hint)
+		return noted(l, v, p, matchList(l, v, p, ok, hint))
 	}
 	out := cel.Bool{}
 	if compare.IsRuntime(l, p) {
@@ -42,7 +42,13 @@ func matchOr(l *read.Lowering, v read.Place, p *policy.Node, ok bool, hint strin
 	}
 	l.TraceAt(p.Pos, "value", read.OperandAt(v).Described)
 	l.TraceAt(p.Pos, read.Shown(p.Value()), out.String)
-	return check(out)
+	return noted(l, v, p, check(out))
+}
+
+// noted is what a part of a pattern finds, for who asks what no value satisfies.
+func noted(l *read.Lowering, v read.Place, p *policy.Node, o outcome) outcome {
+	l.DecidePattern(v, p, slices.ContainsFunc(o, func(s step) bool { return s.cond.IsFalse() }))
+	return o
 }
 
 // matchMap applies the pattern's keys.

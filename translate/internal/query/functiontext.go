@@ -12,7 +12,9 @@ import (
 )
 
 func changeCase(l *read.Lowering, f jmespath.Func, a read.Operand) read.Operand {
-	l.Note(diag.ASCIICase, "%s changes only ASCII letters here", f)
+	if !isASCII(a) && !l.HasNoted(diag.ASCIICase) {
+		l.Note(diag.ASCIICase, "%s changes only ASCII letters here", f)
+	}
 	method, change := cel.FuncLowerASCII, strings.ToLower
 	if f == jmespath.FuncToUpper {
 		method, change = cel.FuncUpperASCII, strings.ToUpper
@@ -27,6 +29,20 @@ func changeCase(l *read.Lowering, f jmespath.Func, a read.Operand) read.Operand 
 		}
 		return read.StringOf(x.Call(method)).Demanding(d)
 	})
+}
+
+// isASCII tells of a text whose letters are all of ASCII: the API server takes no others in it.
+func isASCII(j read.Operand) bool {
+	switch j.Form {
+	case read.ChoiceForm:
+		return isASCII(*j.Then) && isASCII(*j.Els)
+	case read.LitForm:
+		return true // of which Go makes what Kyverno does
+	case read.PlaceForm:
+		path, ok := j.V.Expr.Path()
+		return ok && len(path) > 2 && path[1] == "metadata" && (path[2] == "namespace" || path[2] == "labels") || read.IsPlain(j.Typ())
+	}
+	return false
 }
 
 func regexMatch(l *read.Lowering, re, text read.Operand) read.Operand {

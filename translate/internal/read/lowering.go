@@ -25,6 +25,8 @@ type Lowering struct {
 	PolicyConditions []vap.Condition
 	Pos              diag.Pos   // of the construct at hand
 	Notes            *diag.List // where the user is told; nil where nobody is to be
+	// Findings is where the walk notes what it has decided; nil where nobody asks.
+	Findings *Findings
 	// OfTemplate tells that a Pod's metadata is read as that of a template is, which may
 	// not be there.
 	OfTemplate bool
@@ -42,6 +44,8 @@ type Gathered struct {
 	Params    *native.Params
 	// UsesNamespace is set where the match reads the labels of the namespace.
 	UsesNamespace bool
+	// Guesses are the kinds of the match that no schema knows.
+	Guesses []Guess
 	// Tells is set by an error whose text is for whoever is denied.
 	Tells bool
 	// RuntimeTexts are the texts that leaves of patterns stand for.
@@ -180,6 +184,11 @@ func (l *Lowering) Note(code diag.Code, format string, args ...any) {
 	if l.Notes != nil {
 		*l.Notes = append(*l.Notes, diag.Warnf(l.Pos, code, format, args...))
 	}
+}
+
+// HasNoted tells that the user has been told of a code.
+func (l *Lowering) HasNoted(code diag.Code) bool {
+	return l.Notes != nil && slices.ContainsFunc(*l.Notes, func(d diag.Diagnostic) bool { return d.Code == code })
 }
 
 // On tells that the walk is for an operation, besides others maybe.

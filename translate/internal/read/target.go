@@ -37,6 +37,9 @@ func Targets(l *Lowering, k policy.Text) []native.Target {
 		if r.Guessed {
 			noteGuess(l, sel, r)
 		}
+		if _, ok := optionsOf(l.Opts.Schemas, sel); ok && r.Guessed { // which no request is about
+			continue
+		}
 		if !r.Guessed && r.Group != "" && versionIsWild(k.Value, sel) {
 			r.Version = sel.Version
 		}
@@ -61,12 +64,103 @@ func noteGuess(l *Lowering, sel policy.KindSelector, r schema.Resource) {
 			sel.Kind, native.Published(l.Opts.Schemas, r.GVK))
 		return
 	}
-	if sel.Subresource != strings.ToLower(sel.Subresource) { // as none is called
-		l.Note(diag.GuessedResource, "%[1]s/%[2]s is the subresource %[2]s of a kind %[1]s, which no cluster has, so it matches nothing; with its group, the kind is written %[3]s/%[2]s",
-			sel.Kind, sel.Subresource, apiVersions(l.Opts.Schemas.Resources(sel.Kind, "*", sel.Subresource)))
-		return
+	if l.Notes != nil {
+		l.Guesses = append(l.Guesses, guess(l, sel, r))
 	}
-	l.Note(diag.GuessedResource, "%s; its resource is taken to be %s, and where that is wrong the rule enforces nothing; give its definition with --crds", whyGuessed(l, sel), r.Plural)
+}
+
+// A Guess is a kind that no schema knows.
+type Guess struct {
+	Pos      diag.Pos
+	Why      string // it is not known, and what may be meant
+	Resource string // what it is taken for; "" where nothing is of such a kind
+}
+
+// Guessed is what there is to tell of the kinds of a rule that no schema knows; false where there
+// are none.
+func Guessed(l *Lowering) (d diag.Diagnostic, ok bool) {
+	if len(l.Guesses) == 0 {
+		return d, false
+	}
+	var why, taken []string
+	for _, g := range l.Guesses {
+		if !slices.Contains(why, g.Why) {
+			why = append(why, g.Why)
+		}
+		if g.Resource != "" && !slices.Contains(taken, g.Resource) {
+			taken = append(taken, g.Resource)
+		}
+	}
+	text := strings.Join(why, "; ")
+	switch {
+	case len(taken) == 1:
+		text += "; its resource is taken to be " + taken[0] + ", and where that is wrong the rule enforces nothing; give its definition with --crds"
+	case len(taken) > 1:
+		text += "; their resources are taken to be " + strings.Join(taken, ", ") + ", and where one is wrong the rule enforces nothing of it; give the definitions with --crds"
+	}
+	return diag.Warnf(l.Guesses[0].Pos, diag.GuessedResource, "%s", text), true
+}
+
+// guess says why a kind is not known, and what may be meant.
+func guess(l *Lowering, sel policy.KindSelector, r schema.Resource) Guess {
+	nothing := func(why string) Guess { return Guess{Pos: l.Pos, Why: why} }
+	set := l.Opts.Schemas
+	if sel.Subresource != strings.ToLower(sel.Subresource) { // as none is called
+		written := sel.Kind + "/" + sel.Subresource
+		return nothing(written + " is the subresource " + sel.Subresource + " of a kind " + sel.Kind + ", which no cluster has, so it matches nothing; with its group, the kind is written " +
+			apiVersions(set.Resources(sel.Kind, "*", sel.Subresource)) + "/" + sel.Subresource)
+	}
+	if in, ok := optionsOf(set, sel); ok {
+		return nothing("no request is about a kind " + sel.Kind + ", so the rule enforces nothing of it; write " + in)
+	}
+	if removed(set, sel) {
+		why := schema.GVK{Group: sel.Group, Version: sel.Version, Kind: sel.Kind}.String() + " is served by no Kubernetes from " + releases() + ", so the rule enforces nothing of it"
+		if now := set.Resources(sel.Group, "*", sel.Kind); len(now) > 0 && !now[0].Guessed {
+			return nothing(why + "; write " + apiVersions(now))
+		}
+		return nothing(why + "; take it out of the match")
+	}
+	return Guess{Pos: l.Pos, Why: whyGuessed(l, sel), Resource: r.Plural}
+}
+
+// optionsOf is the subresource whose requests have options of a kind in them, as pods/exec has
+// PodExecOptions.
+func optionsOf(set *schema.Set, sel policy.KindSelector) (written string, ok bool) {
+	for _, r := range set.Resources("*", "*", "*") {
+		for _, sub := range r.Subresources {
+			if sub.GVK.Kind == sel.Kind && strings.HasSuffix(sel.Kind, "Options") && scalar.WildMatch(sel.Group, sub.GVK.Group) && scalar.WildMatch(sel.Version, sub.GVK.Version) {
+				return r.Kind + "/" + sub.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+// removed tells of a version of a group of Kubernetes itself that no release serves with the kind.
+func removed(set *schema.Set, sel policy.KindSelector) bool {
+	if scalar.IsWild(sel.Group) || scalar.IsWild(sel.Version) || sel.Version == "" {
+		return false
+	}
+	builtin := sel.Group == "extensions"
+	for _, release := range schema.Releases() {
+		of, err := schema.Builtin(release)
+		if err != nil {
+			return false
+		}
+		for _, r := range of.Resources(sel.Group, "*", "*") {
+			builtin = builtin || !r.Guessed
+		}
+		if r := of.Resources(sel.Group, sel.Version, sel.Kind); len(r) > 0 && !r[0].Guessed {
+			return false
+		}
+	}
+	return builtin
+}
+
+// releases are the first and the last release that is known.
+func releases() string {
+	all := schema.Releases()
+	return all[0] + " to " + all[len(all)-1]
 }
 
 // whyGuessed says why a kind is not known, and what may be meant.

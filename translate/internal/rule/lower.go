@@ -23,7 +23,7 @@ import (
 // Lower lowers one rule, as written or expanded, for every target and
 // operation; a refusal is the reason why it has no native form.
 func Lower(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *api.Options) (out LoweredPart) {
-	base := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, PolicyConditions: conditions, Pos: r.Pos, Notes: &out.Notes, Gathered: read.NewGathered()}
+	base := &read.Lowering{Opts: o, Release: read.Release(o.Release), Policy: p, Rule: r, PolicyConditions: conditions, Pos: r.Pos, Notes: &out.Notes, Findings: &read.Findings{}, Gathered: read.NewGathered()}
 	out.Why = RefusalOf(base, func() {
 		match.CheckOverrides(base)
 		targets := Targets(base)
@@ -32,7 +32,7 @@ func Lower(p *policy.Policy, r *policy.Rule, conditions []vap.Condition, o *api.
 		asTemplates(base, units)
 		match.NoteDefaultFilters(base, targets)
 		match.NoteOwnObjects(base, units)
-		out.Units = units
+		out.Units, out.Effects = units, effects(base, units)
 	})
 	if out.Why == nil {
 		out.Why = celrule.RefusedUnits(out.Units, o, &out.Notes)
@@ -75,6 +75,12 @@ func Targets(l *read.Lowering) []native.Target {
 		if len(f.Kinds) == 0 && !match.IsEmpty(f) {
 			panic(l.Refuse(diag.NoKinds, "a filter without kinds matches every kind, which no narrow resource rule can say"))
 		}
+	}
+	if guessed, ok := read.Guessed(l); ok {
+		if len(out) == 0 {
+			panic(read.Refusal{Diagnostic: guessed})
+		}
+		*l.Notes = append(*l.Notes, guessed)
 	}
 	return out
 }
@@ -155,6 +161,7 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 	u.NamespaceSelector = native.PlainSelector(w.Selected)
 	var asked bool
 	if u.Match, u.Pre, asked = Asked(w); !asked {
+		found(w, u.Match, u.Pre, partial.Bool{})
 		return u, false
 	}
 	w.Trace("what the match asks beside kinds and operations", u.Match.String)
@@ -165,6 +172,7 @@ func unit(l *read.Lowering, t native.Target, ops []native.Operation) (pack.Unit,
 	u.Holds = celrule.Simplified(w, holds, w.Environment)
 	u.Holds.Expr = fuse(w, u.Holds.Expr)
 	w.Trace("the same, shortened", u.Holds.Expr.String)
+	found(w, u.Match, u.Pre, u.Holds)
 	u.Tells = w.Tells
 	if u.Holds.Expr.IsTrue() && !u.Holds.Errs && (!u.Pre.Errs || celrule.IsTotal(w, u.Pre.Expr)) {
 		return u, false
@@ -271,7 +279,9 @@ func noteCost(l *read.Lowering, u pack.Unit) {
 type LoweredPart struct {
 	Units []pack.Unit
 	Notes diag.List
-	Why   *diag.Diagnostic
+	// Effects are what the rule does to every object of a kind.
+	Effects diag.List
+	Why     *diag.Diagnostic
 }
 
 // DependentRules is why the rules of a policy cannot be judged apart: with applyRules:
