@@ -91,20 +91,20 @@ func (l *Ledger) noteMutations(ctx context.Context, e *event, at string) error {
 	if err != nil || !slices.ContainsFunc(calls, call.kyverno) || len(e.RequestObject) == 0 {
 		return err
 	}
-	steps, err := replay(calls, e.RequestObject)
+	exchanges, err := replay(calls, e.RequestObject)
 	if err != nil && e.ObjectRef.Resource == "pods" {
-		steps, err = replay(calls, tolerating(e.RequestObject))
+		exchanges, err = replay(calls, tolerating(e.RequestObject))
 	}
 	if err != nil {
-		steps = nil
+		exchanges = nil
 		for _, c := range calls {
 			c.unclear = filledIn
-			steps = append(steps, step{call: c, given: e.RequestObject, made: e.RequestObject})
+			exchanges = append(exchanges, exchange{call: c, given: e.RequestObject, made: e.RequestObject})
 		}
 	}
-	for _, s := range steps {
-		if s.kyverno() {
-			if err := l.noteStep(ctx, e, s, at); err != nil {
+	for _, x := range exchanges {
+		if x.kyverno() {
+			if err := l.noteExchange(ctx, e, x, at); err != nil {
 				return err
 			}
 		}
@@ -112,15 +112,15 @@ func (l *Ledger) noteMutations(ctx context.Context, e *event, at string) error {
 	return nil
 }
 
-// A step is a call, with the object that the webhook was given and the one that it made.
-type step struct {
+// An exchange is a call, with the object that the webhook was given and the one that it made.
+type exchange struct {
 	call
 	given, made []byte
 }
 
 // replay begins with an object, up to a call of which the log does not say what it changed. An
 // error is of a change that is none of this object.
-func replay(calls []call, object []byte) (steps []step, err error) {
+func replay(calls []call, object []byte) (exchanges []exchange, err error) {
 	for _, c := range calls {
 		if c.Mutated && c.Patch == nil {
 			break
@@ -135,9 +135,9 @@ func replay(calls []call, object []byte) (steps []step, err error) {
 				return nil, err
 			}
 		}
-		steps = append(steps, step{call: c, given: given, made: object})
+		exchanges = append(exchanges, exchange{call: c, given: given, made: object})
 	}
-	return steps, nil
+	return exchanges, nil
 }
 
 // tolerating is a Pod with the tolerations that API servers add to each that is created, by the
@@ -172,43 +172,43 @@ func (l *Ledger) changedBy(webhook string) *judge.Judges {
 	return l.changing[webhook]
 }
 
-// noteStep compares one call of one of Kyverno's webhooks: given an object, it made another.
-func (l *Ledger) noteStep(ctx context.Context, e *event, s step, at string) error {
-	request, err := e.request(s.given)
+// noteExchange compares one call of one of Kyverno's webhooks: given an object, it made another.
+func (l *Ledger) noteExchange(ctx context.Context, e *event, x exchange, at string) error {
+	request, err := e.request(x.given)
 	if err != nil {
 		return err
 	}
 	var theirs map[string]any
-	if err := utiljson.Unmarshal(s.made, &theirs); err != nil {
+	if err := utiljson.Unmarshal(x.made, &theirs); err != nil {
 		return err
 	}
 	opinions := make([]judge.Opinion, len(l.rows))
 	for i, r := range l.rows {
 		opinions[i] = judge.Opinion{Rule: r.form, Native: apiserver.NoMatch, Status: interp.None, Kyverno: interp.None}
 	}
-	ours := l.changedBy(s.Webhook).Mutate(ctx, request, opinions)
+	ours := l.changedBy(x.Webhook).Mutate(ctx, request, opinions)
 	if ours == nil {
 		return nil
 	}
 	m := mutation{ours: ours, theirs: theirs, all: l.Whole, hidden: e.ObjectRef.Resource == "secrets"}
 	// What was filled in on both sides does not matter: the object in front of the rules counts.
-	m.theirs = m.transplant(s.given)
+	m.theirs = m.transplant(x.given)
 	for i, r := range l.rows {
 		switch p := r.form.Rule.Policy; {
 		case !r.form.Rule.Mutates():
-		case !covers(s.Webhook, p):
-			m.all = m.all && prefixOf(p) != ofKind(s.Webhook) // it may have it all the same
+		case !covers(x.Webhook, p):
+			m.all = m.all && prefixOf(p) != ofKind(x.Webhook) // it may have it all the same
 		case opinions[i].Mutation != nil:
 			m.explained = append(m.explained, paths(opinions[i].Mutation.Patch())...)
 		}
 	}
 	for i, r := range l.rows {
 		switch o := opinions[i]; {
-		case !r.form.Rule.Mutates() || !covers(s.Webhook, r.form.Rule.Policy) || o.Mutation == nil:
-		case s.unclear == "":
+		case !r.form.Rule.Mutates() || !covers(x.Webhook, r.form.Rule.Policy) || o.Mutation == nil:
+		case x.unclear == "":
 			m.note(r.of(Audit), o, e.subject(), at)
 		case o.Status != interp.None:
-			r.of(Audit).cannotTell(s.unclear)
+			r.of(Audit).cannotTell(x.unclear)
 		}
 	}
 	return nil
