@@ -110,7 +110,7 @@ func equalsVariable(l *read.Lowering, key, value read.Operand) cel.Bool {
 	switch {
 	case key.Form == read.ChoiceForm:
 		then, els := equalsVariable(l, *key.Then, value), equalsVariable(l, *key.Els, value)
-		if then.IsFalse() && els.IsFalse() { // whoever asks for that reads the key and the value
+		if then.IsFalse() && els.IsFalse() { // where both can be read
 			return then
 		}
 		return cel.CondBool(key.C, then, els)

@@ -9,7 +9,8 @@
 //
 // What must hold: JMESPath gives null for what is missing and an error for what has the wrong
 // type, as in a pipe or a function; each of them is part of the operand: a branch that is an error, or a demand.
-// A context entry is worked out where it is used, for what is never used is never read.
+// The context entries that a query names are worked out before it, as Kyverno loads them; one
+// that no query names never is.
 //
 // Start at template.go, then jmespath.go. function.go has the table of functions, context.go
 // and entryload.go the context, projection.go what goes through lists.

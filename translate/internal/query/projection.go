@@ -37,9 +37,8 @@ func filterBy(l *read.Lowering, s read.Sequence, cond, right *jmespath.Expr) rea
 	return withoutErrors(l, s, cond, project(l, kept, right))
 }
 
-// perElement is e of an element, errors of a missing key swallowed. What must be
-// there is asked for where the element is in scope, not before; other errors,
-// withoutErrors asks for.
+// perElement is e of an element, errors of a missing key swallowed. Other errors are
+// what withoutErrors demands.
 func perElement(l *read.Lowering, e *jmespath.Expr, x read.Operand) read.Operand {
 	out := ofElement(l, e, x)
 	if out.Form == read.ErrorForm && out.Hard { // of every element

@@ -6,8 +6,8 @@ import (
 	"github.com/kvap/kvap/policy"
 )
 
-// A ContextVar is a context entry. It is lowered where it is used: what is never
-// used has no errors, in Kyverno and here.
+// A ContextVar is a context entry. It is lowered where a query names it: what is never
+// named has no errors, in Kyverno and here.
 type ContextVar struct {
 	Entry *policy.ContextEntry
 	Index int // among the entries of the context

@@ -32,7 +32,7 @@ func (l *Lowering) TraceAt(pos diag.Pos, what string, is func() string) {
 }
 
 // aside is what is said of a value or a condition; "" where that has no native form. To say it
-// may need things, make variables and tell the user, as to build with it does: nothing of that
+// may make variables and tell the user, as to build with it does: nothing of that
 // is kept.
 func (l *Lowering) aside(say func() string) (text string) {
 	told := len(*l.Notes)
