@@ -113,7 +113,7 @@ func guess(l *Lowering, sel policy.KindSelector, r schema.Resource) Guess {
 	if in, ok := optionsOf(set, sel); ok {
 		return nothing("no request is about a kind " + sel.Kind + ", so the rule enforces nothing of it; write " + in)
 	}
-	if removed(set, sel) {
+	if removed(sel) {
 		why := schema.GVK{Group: sel.Group, Version: sel.Version, Kind: sel.Kind}.String() + " is served by no Kubernetes from " + releases() + ", so the rule enforces nothing of it"
 		if now := set.Resources(sel.Group, "*", sel.Kind); len(now) > 0 && !now[0].Guessed {
 			return nothing(why + "; write " + apiVersions(now))
@@ -137,7 +137,7 @@ func optionsOf(set *schema.Set, sel policy.KindSelector) (written string, ok boo
 }
 
 // removed tells of a version of a group of Kubernetes itself that no release serves with the kind.
-func removed(set *schema.Set, sel policy.KindSelector) bool {
+func removed(sel policy.KindSelector) bool {
 	if scalar.IsWild(sel.Group) || scalar.IsWild(sel.Version) || sel.Version == "" {
 		return false
 	}
