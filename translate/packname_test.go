@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/translate"
+	"github.com/kvap/kvap/vap"
 )
 
 // packable is a policy that differs from most others in what packs are made by, and
@@ -136,6 +137,25 @@ func TestNamesOfAPolicy(t *testing.T) {
 		text := fmt.Sprintf(`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: tidy}, spec: {rules: [%s]}}`, strings.Join(tt.rules, ", "))
 		if got := strings.Join(slices.Sorted(maps.Keys(packNames(t, text, translate.PackPolicy))), " "); got != tt.want {
 			t.Errorf("%v\ngot  %s\nwant %s", tt.rules, got, tt.want)
+		}
+	}
+}
+
+// A rule about Pods that says the same of templates is a member wherever it is enforced, also
+// where its Pods share an object with another rule.
+func TestPodsAreMembers(t *testing.T) {
+	t.Parallel()
+	text := `{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: p}, spec: {background: false, rules: [
+  {name: r, match: {any: [{resources: {kinds: [Pod]}}]}, validate: {pattern: {metadata: true}}},
+  {name: s, match: {any: [{resources: {kinds: ["Pod*"]}}]}, validate: {pattern: {metadata: {annotations: {app: "?*"}}}}}]}}`
+	for _, o := range compileText(t, text, setting{}).Objects {
+		for _, rules := range o.Policy.Spec.MatchConstraints.ResourceRules {
+			if !slices.Contains(rules.Resources, "pods") && !slices.Contains(rules.Resources, "pods/ephemeralcontainers") {
+				continue
+			}
+			if !slices.ContainsFunc(o.Draft.Members, func(m vap.Member) bool { return m.Rule == "r" || m.Rule == "s" }) {
+				t.Errorf("%s is about Pods, and has no rule that is: %v", o.Policy.Name, o.Draft.Members)
+			}
 		}
 	}
 }

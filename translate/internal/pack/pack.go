@@ -99,6 +99,9 @@ func byTarget(units []Unit, o Options) []group {
 	index := map[string]*cell{}
 	for _, u := range units {
 		attrs, text := u.attributes(o), u.name()+"\x00"+u.Text()
+		if u.pods { // which one that stays as it is shares no object with, though it says the same
+			text = "pods\x00" + text
+		}
 		for _, op := range u.Operations {
 			key := u.Target.Key() + "\x00" + string(op) + "\x00" + attrs
 			c := index[key]
