@@ -70,7 +70,7 @@ func HasTexts(l *read.Lowering, key read.Operand) cel.Bool {
 	}
 	key = read.InEach(key, asList)
 	if key.Form == read.SequenceForm {
-		return ofList(key.S)
+		return cel.Or(key.S.Null(), ofList(key.S))
 	}
 	return read.Holds(l, key, true, read.Table{
 		Lit: func(v any) cel.Bool {
