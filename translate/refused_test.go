@@ -22,6 +22,8 @@ func TestSeldomFormsAreRefused(t *testing.T) {
 			"sort() of what is neither texts nor numbers"},
 		{"the reference of an image with its tag", `validate: {deny: {conditions: {any: [{key: "{{ images.containers.*.referenceWithTag }}", operator: AnyIn, value: [x]}]}}}`,
 			"the referenceWithTag of an image"},
+		{"maps among words that may match what Go prints of one", `validate: {deny: {conditions: {any: [{key: "{{ request.object.metadata.managedFields[].fieldsV1 }}", operator: AnyIn, value: ["*x*"]}]}}}`,
+			"a list of maps"},
 		{"a slice", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.l[1:].a }}", operator: AnyIn, value: [x]}]}}}`,
 			"a slice"},
 		{"a text of JSON as a list", `validate: {deny: {conditions: {any: [{key: "{{ request.object.spec.a }}", operator: AnyIn, value: '["a", "b"]'}]}}}`,

@@ -1,9 +1,13 @@
 package compare
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // Membership is AnyIn, AllIn, AnyNotIn and AllNotIn.
@@ -105,6 +109,8 @@ func members(l *read.Lowering, op MemberOperator, st read.Sequence, s set) cel.B
 				switch k := read.KindOf(t); {
 				case k == schema.List:
 					panic(l.Unsupported("a list of lists as a condition's key"))
+				case isMapKind(k) && matchesMaps(s):
+					panic(l.Unsupported("a list of maps as a condition's key, which Kyverno compares as what Go prints of them,"))
 				case k == schema.Any && hasNull(s).IsTrue():
 					return cel.Or(read.IsNull(e), s.has(e, t))
 				}
@@ -114,6 +120,14 @@ func members(l *read.Lowering, op MemberOperator, st read.Sequence, s set) cel.B
 		})
 	}
 	return st.Quantify(l, op.Over, false, func(x read.Operand) cel.Bool { return op.verdict(in(x)) })
+}
+
+// matchesMaps tells that a word may match what Go prints of a map, as map[a:b].
+func matchesMaps(s set) bool {
+	words, ok := s.(policyWords)
+	return !ok || slices.ContainsFunc(words.texts(), func(text string) bool {
+		return !scalar.IsAnything(text) && (scalar.IsWild(text) || strings.HasPrefix(text, "map["))
+	})
 }
 
 // hasNull is: null, as an element of a list key, is a member. It is a word to
