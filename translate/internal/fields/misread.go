@@ -116,10 +116,11 @@ func (u *fieldWalk) regular(at *policy.Node, what string) {
 }
 
 // looksRegular tells of a text that hardly anybody writes but as a regular expression: it has
-// an escape, a class of characters with a range, alternatives in brackets, or a beginning or an
-// end with something of one between.
+// an escape or a class of characters with a range, and how often that is; alternatives in
+// brackets at a beginning or an end; or a beginning or an end with something of one between.
+// Paths of Windows and of an Ingress are none.
 func looksRegular(text string) bool {
 	return !strings.Contains(text, "{{") && !strings.Contains(text, "$(") && regularSyntax.MatchString(text)
 }
 
-var regularSyntax = regexp.MustCompile(`\\[dwsbDWSB.]|\[\^?[A-Za-z0-9]-[A-Za-z0-9][^]]*\]|\([^()|]+(\|[^()|]+)+\)|\(\?[i:]|^\^.*[*+)\].$]$|\.[*+]\$$`)
+var regularSyntax = regexp.MustCompile(`\\[dwsDWS][+*{]|\[\^?[A-Za-z0-9]-[A-Za-z0-9][^]]*\][+*{]|^\^.*\([^()|]+(\|[^()|]+)+\)|\([^()|]+(\|[^()|]+)+\)\$$|\(\?[i:]|^\^.*[*+)\].$]$|\.[*+]\$$`)

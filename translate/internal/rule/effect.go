@@ -77,7 +77,8 @@ func mayLack(t native.Target, path []string) bool {
 			return false
 		}
 		if typ.Kind == schema.Map {
-			return i == len(path)-1 && !slices.Contains([]string{"Namespace", "Node"}, t.Parent.Kind) // whose labels others write
+			free := i > 0 && slices.Contains([]string{"labels", "annotations", "nodeSelector", "data"}, path[i-1]) // no validation asks for one
+			return free && i == len(path)-1 && !slices.Contains([]string{"Namespace", "Node"}, t.Parent.Kind)      // whose labels others write
 		}
 		f := typ.Fields[name]
 		if f == nil {
@@ -118,11 +119,17 @@ func (e effect) tell(at diag.Pos, code diag.Code, format string, args ...any) {
 	}
 }
 
-// kinds are the kinds for which something is so of what the rule comes to; "" where there is none.
+// kinds are the kinds for which something is so of what the rule comes to, in each of their
+// versions; "" where there is none.
 func (e effect) kinds(is func(read.Whole) bool) string {
 	var kinds []string
 	for _, w := range e.wholes {
-		if kind := kindOf(w.Target); is(w) && !slices.Contains(kinds, kind) {
+		kind := kindOf(w.Target)
+		isNot := func(v read.Whole) bool { // of its version
+			same := func(u read.Whole) bool { return u.Target.GVK == v.Target.GVK && is(u) }
+			return kindOf(v.Target) == kind && !slices.ContainsFunc(e.wholes, same)
+		}
+		if !slices.Contains(kinds, kind) && !slices.ContainsFunc(e.wholes, isNot) {
 			kinds = append(kinds, kind)
 		}
 	}
