@@ -50,7 +50,7 @@ func TestNamespaceNotKnown(t *testing.T) {
 	t.Parallel()
 	namespace := `apiCall: {urlPath: "/api/v1/namespaces/{{ request.namespace }}", jmesPath: "PATH"}`
 	p := translateText(t, calling(namespace, "metadata.labels.team || ''"), setting{})
-	p.try(t, []trial{{name: "error", object: labelled("web"), want: "error refused: namespace_is_not_known"}})
+	p.try(t, []trial{{name: "error", object: labelled("web"), want: "deny refused: refused"}})
 	withDefault := strings.Replace(namespace, "apiCall: {", "apiCall: {default: web, ", 1)
 	p = translateText(t, calling(withDefault, "metadata.labels.team || ''"), setting{})
 	p.try(t, []trial{{name: "default", object: labelled("web"), want: "deny refused"}})

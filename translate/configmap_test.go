@@ -158,7 +158,7 @@ func TestConfigMapErrors(t *testing.T) {
 		{"beside a wildcard of the policy", condition("{{ cm.data.start }}*"), []string{cm}, "deny refused"},
 		{"behind a bracket of the policy", condition("[{{ cm.data.start }}]"), []string{cm}, "error refused: neither_text"},
 		{"parsed", condition("{{ parse_json(cm.data.list) }}"), []string{cm}, "deny refused"},
-		{"parsed, but no list", condition("{{ parse_json(cm.data.split) }}"), []string{cm}, "error refused: no_list"},
+		{"parsed, but no list", condition("{{ parse_json(cm.data.split) }}"), []string{cm}, "deny refused: refused"},
 		{"split", condition("{{ split(cm.data.split, ',') }}"), []string{cm}, "deny refused"},
 		{"in a longer text", `{key: "{{ request.object.metadata.labels.app }}", operator: Equals, value: "w{{ cm.metadata.name }}"}`, []string{cm}, "allow"},
 	}

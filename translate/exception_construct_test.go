@@ -58,7 +58,7 @@ func TestConditionsThatMatchConditionsCannotAsk(t *testing.T) {
 	withDefault, without := fmt.Sprintf(entry, `, default: unknown`), fmt.Sprintf(entry, "")
 	for _, tt := range []struct{ name, policy, want string }{
 		{"precondition with a default", aboutConfigMaps(withDefault + "      preconditions: " + asks + "\n      validate: {deny: {}}"), "allow"},
-		{"precondition", aboutConfigMaps(without + "      preconditions: " + asks + "\n      validate: {deny: {}}"), "error refused"},
+		{"precondition", aboutConfigMaps(without + "      preconditions: " + asks + "\n      validate: {deny: {}}"), "deny refused"},
 		{"exception with a default", aboutConfigMaps(withDefault+"      validate: {deny: {}}") + excepting(asks), "deny refused"},
 		{"exception", aboutConfigMaps(without+"      validate: {deny: {}}") + excepting(asks), "deny refused"},
 	} {

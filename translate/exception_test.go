@@ -89,7 +89,7 @@ conditions: {any: [{key: "{{ request.object.metadata.labels.tool }}", operator: 
 		{"not from preconditions that err", "[pid]", `match: {any: [{resources: {kinds: [Pod]}}]}`, []trial{
 			{name: "covered", object: pod(`,"labels":{"kind":"worker"}`, `"hostPID": true`), want: "allow"},
 			{name: "not met", object: pod(`,"labels":{"kind":"other"}`, `"hostPID": true`), want: "allow"},
-			{name: "an error", object: pod("", `"hostPID": true`), want: "error refused"},
+			{name: "an error", object: pod("", `"hostPID": true`), want: "deny refused: no host PID"},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -64,10 +64,12 @@ func TestPacksSayTheSame(t *testing.T) {
 				if strings.Contains(want, "refused") {
 					refused++
 				}
-				for i, p := range packs[1:] {
-					if got := p.violated(t, object); got != want {
-						t.Errorf("%s\n pack %d: %s\n by rule: %s", object, i+1, got, want)
-					}
+				if got := packs[1].violated(t, object); got != want {
+					t.Errorf("%s\n by policy: %s\n by rule: %s", object, got, want)
+				}
+				// preconditions that err do so in a match condition, or deny in a validation
+				if got := packs[2].violated(t, object); got != strings.Replace(want, "erring error", "erring deny", 1) {
+					t.Errorf("%s\n by match: %s\n by rule: %s", object, got, want)
 				}
 			}
 		}
@@ -99,7 +101,7 @@ func (p translated) violated(t *testing.T, object string) string {
 		}
 		for i, m := range v.Members(translation) {
 			if m.Outcome == apiserver.Deny || m.Outcome == apiserver.Error {
-				add(translation.Members[i].Policy)
+				add(fmt.Sprint(translation.Members[i].Policy, " ", m.Outcome))
 			}
 		}
 		if v.Refused {

@@ -68,7 +68,7 @@ func TestRuntimePattern(t *testing.T) {
 			t.Errorf("%s %s: the interpreter says %s, want %s", tt.label, tt.name, got, status)
 		}
 	}
-	p.try(t, []trial{{name: "no label", object: pod("", ""), want: "error refused"}})
+	p.try(t, []trial{{name: "no label", object: pod("", ""), want: "deny refused: refused"}})
 }
 
 // Kyverno fills in variables first: what anchors or other keys say does not matter.
@@ -78,6 +78,6 @@ func TestRuntimePatternOptional(t *testing.T) {
 	p.try(t, []trial{
 		{name: "missing", object: pod(`,"labels":{"app":"a"}`, ""), want: "allow"},
 		{name: "other", object: pod(`,"labels":{"app":"a"}`, `"serviceAccountName":"b"`), want: "deny refused"},
-		{name: "no label", object: pod("", ""), want: "error refused"},
+		{name: "no label", object: pod("", ""), want: "deny refused: refused"},
 	})
 }
