@@ -30,7 +30,7 @@ func Contains(l *read.Lowering, in, search read.Operand) read.Operand {
 			}
 		}
 		found := s.Quantify(l, cel.ForSome, true, func(x read.Operand) cel.Bool { return equalValues(l, x, search) })
-		return read.BoolOf(found).Demanding(read.DemandsOfElements(l, s, true))
+		return read.BoolOf(found).Demanding(s.Demands(true))
 	}
 	switch in.V.Kind() {
 	case schema.String:

@@ -88,7 +88,7 @@ func (w *mutateLoop) readList() {
 	}
 	var ok bool
 	w.list, ok = read.InOrder(w.Lowering, s)
-	if !ok || !read.DemandsOfElements(w.Lowering, s, false).None() {
+	if !ok || !s.Demands(false).None() {
 		panic(w.Unsupported("the list of a foreach that may be an error"))
 	}
 	w.elem, w.hint = elemOfParts(s), read.HintOf(s)

@@ -50,24 +50,21 @@ func entry(l *read.Lowering, name string, v *read.ContextVar) read.Operand {
 // whereLoaded is j, what a query gives, and an error where a context entry that it
 // names is one. Kyverno loads those first, also for a side of || that is not needed.
 func whereLoaded(l *read.Lowering, e *jmespath.Expr, j read.Operand) read.Operand {
-	names := slices.Sorted(maps.Keys(l.Loaded))
-	for _, name := range names {
+	var loading []read.Demands
+	for _, name := range slices.Sorted(maps.Keys(l.Loaded)) {
+		entry := l.Loaded[name]
+		loading = append(loading, entry.Loading)
 		if namesFirst(e, name) && !j.Constant() {
 			continue
 		}
-		entry := l.Loaded[name]
 		if d, ok := read.DemandsOf(l, entry.Value); ok && !d.All().IsTrue() {
 			if entry.Value.Form == read.ErrorForm && entry.Value.Hard {
-				j = read.TypeError(name)
-				break
+				return read.TypeError(name)
 			}
 			j = read.Choice(d.All(), j, read.TypeError(name))
 		}
 	}
-	for _, name := range slices.Backward(names) {
-		j = j.Demanding(l.Loaded[name].Loading)
-	}
-	return j
+	return j.Demanding(loading...)
 }
 
 // namesFirst tells that whatever evaluates the expression begins with the name, and

@@ -26,7 +26,7 @@ func length(l *read.Lowering, j read.Operand) read.Operand {
 	case read.ErrorForm:
 		return j
 	case read.SequenceForm:
-		return read.IntOf(j.S.Count(l, true)).Demanding(read.DemandsOfElements(l, j.S, true))
+		return read.IntOf(j.S.Count(l, true)).Demanding(j.S.Demands(true))
 	case read.MultiForm, read.HashForm:
 		return read.LitOf(float64(len(j.Multi)))
 	}

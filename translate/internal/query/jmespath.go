@@ -160,18 +160,18 @@ func sub(l *read.Lowering, left read.Operand, right *jmespath.Expr) read.Operand
 	if left.Form == read.ErrorForm {
 		return left
 	}
-	if left.Form == read.PlaceForm && !left.V.Certain() && first(right).Op != jmespath.Field {
+	if left.Form == read.PlaceForm && !left.V.Certain() && beginning(right).Op != jmespath.Field {
 		inner := left.Settled()
 		return behindGuards(l, left.V, eval(l, right, &inner), right)
 	}
 	return eval(l, right, &left)
 }
 
-// first is what an expression begins with: the call, in split(@, '-')[0].
-func first(e *jmespath.Expr) *jmespath.Expr {
+// beginning is what an expression begins with: the call, in split(@, '-')[0].
+func beginning(e *jmespath.Expr) *jmespath.Expr {
 	switch e.Op {
 	case jmespath.Index, jmespath.Sub, jmespath.Pipe:
-		return first(e.Args[0])
+		return beginning(e.Args[0])
 	}
 	return e
 }
@@ -182,7 +182,7 @@ func behindGuards(l *read.Lowering, v read.Place, j read.Operand, right *jmespat
 	if v.Never {
 		return read.Operand{Form: read.ErrorForm, Hint: "missing"}
 	}
-	called := first(right).Op == jmespath.Call
+	called := beginning(right).Op == jmespath.Call
 	of, d := j.Freed()
 	d = read.DemandsWhere(v.Found(), d, read.Demands{})
 	switch {
@@ -236,10 +236,11 @@ func firstTrue(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Opera
 
 // or is a || b: b where a is null or falsy.
 func or(l *read.Lowering, a, b read.Operand) read.Operand {
-	return read.From(func(a read.Operand) read.Operand { return firstOf(l, a, b) }, a)
+	return read.From(func(a read.Operand) read.Operand { return orElse(l, a, b) }, a)
 }
 
-func firstOf(l *read.Lowering, a, b read.Operand) read.Operand {
+// orElse is or, of what demands nothing itself.
+func orElse(l *read.Lowering, a, b read.Operand) read.Operand {
 	if a.Form == read.ErrorForm {
 		return a
 	}

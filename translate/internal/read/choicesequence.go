@@ -19,6 +19,9 @@ func (s OrEmpty) Count(l *Lowering, _ bool) cel.Value { return s.Sequence.Count(
 // List implements Sequence.
 func (s OrEmpty) List(l *Lowering, _ bool) (cel.Value, bool) { return s.Sequence.List(l, false) }
 
+// Demands implements Sequence.
+func (s OrEmpty) Demands(bool) Demands { return s.Sequence.Demands(false) }
+
 // Null implements Sequence.
 func (s OrEmpty) Null() cel.Bool { return cel.False() }
 
@@ -46,6 +49,11 @@ func (s Branch) List(l *Lowering, strict bool) (cel.Value, bool) {
 		return cel.Value{}, false
 	}
 	return cel.Cond(s.C, then, els), true
+}
+
+// Demands implements Sequence.
+func (s Branch) Demands(strict bool) Demands {
+	return DemandsWhere(s.C, s.Then.Demands(strict), s.Els.Demands(strict))
 }
 
 // Null implements Sequence.
@@ -79,15 +87,16 @@ func (s Guarded) Quantify(l *Lowering, macro cel.Quantifier, strict bool, body f
 	return cel.And(s.there(strict), inner)
 }
 
-// demanded is what must be found for the elements to be read.
-func (s Guarded) demanded(strict bool) cel.Bool {
+// Demands implements Sequence.
+func (s Guarded) Demands(strict bool) Demands {
+	found := s.V.KeysFound()
 	switch {
 	case s.soft && !strict:
-		return cel.True()
+		found = cel.True()
 	case strict || s.Called:
-		return s.V.Found()
+		found = s.V.Found()
 	}
-	return s.V.KeysFound()
+	return Demand("", found).And(s.Sequence.Demands(strict))
 }
 
 // there is what is asked for before the elements are read: nothing where null is an

@@ -156,7 +156,7 @@ func DemandsOf(l *Lowering, j Operand) (d Demands, ok bool) {
 	case PlaceForm:
 		return j.own.And(Demand("", j.V.KeysFound())), true
 	case SequenceForm:
-		return j.own.And(DemandsOfElements(l, j.S, false)), true
+		return j.own.And(j.S.Demands(false)), true
 	case MultiForm, HashForm:
 		d, ok = j.own, true
 		for _, part := range j.Multi {
@@ -173,49 +173,6 @@ func DemandsOf(l *Lowering, j Operand) (d Demands, ok bool) {
 	}
 	_, ok = Expr(l, j)
 	return j.own, ok
-}
-
-// DemandsOfElements is what going through a sequence demands.
-func DemandsOfElements(l *Lowering, s Sequence, strict bool) (d Demands) {
-	switch s := s.(type) {
-	case ListOf:
-		if strict {
-			return Demand("", s.V.Found())
-		}
-	case StrictList:
-		return Demand("", s.V.KeysFound())
-	case Entries:
-		if strict || s.Given { // of nothing else than a map
-			return Demand("", s.V.Found())
-		}
-	case Guarded:
-		return Demand("", s.demanded(strict)).And(DemandsOfElements(l, s.Sequence, strict))
-	case Branch:
-		return DemandsWhere(s.C, DemandsOfElements(l, s.Then, strict), DemandsOfElements(l, s.Els, strict))
-	case Concat:
-		for _, part := range s {
-			d = d.And(DemandsOfElements(l, part, false))
-		}
-	case Single:
-		return s.J.Anyway()
-	case OrEmpty:
-		return DemandsOfElements(l, s.Sequence, false)
-	case PresentSequence:
-		return DemandsOfElements(l, s.Sequence, strict)
-	case SortedSequence:
-		return DemandsOfElements(l, s.Sequence, strict)
-	case FromMap:
-		return DemandsOfElements(l, s.Sequence, strict)
-	case WhereGroup:
-		return DemandsOfElements(l, s.Sequence, strict)
-	case Filtered:
-		return DemandsOfElements(l, s.Of, strict)
-	case Mapped:
-		return DemandsOfElements(l, s.Of, strict)
-	case Flat:
-		return DemandsOfElements(l, s.Of, strict)
-	}
-	return d
 }
 
 // Strictly is Expr of j, and what reading it demands.

@@ -44,6 +44,9 @@ func (s Filtered) List(l *Lowering, strict bool) (cel.Value, bool) {
 	return kept, true
 }
 
+// Demands implements Sequence.
+func (s Filtered) Demands(strict bool) Demands { return s.Of.Demands(strict) }
+
 // Null implements Sequence.
 func (s Filtered) Null() cel.Bool { return s.Of.Null() }
 
@@ -108,6 +111,9 @@ func (s Mapped) List(l *Lowering, strict bool) (cel.Value, bool) {
 	return out, good
 }
 
+// Demands implements Sequence.
+func (s Mapped) Demands(strict bool) Demands { return s.Of.Demands(strict) }
+
 // Null implements Sequence.
 func (s Mapped) Null() cel.Bool { return s.Of.Null() }
 
@@ -158,6 +164,9 @@ func (s Flat) List(l *Lowering, strict bool) (cel.Value, bool) {
 	})
 	return lists.Call(cel.FuncFlatten), good
 }
+
+// Demands implements Sequence.
+func (s Flat) Demands(strict bool) Demands { return s.Of.Demands(strict) }
 
 // Null implements Sequence.
 func (s Flat) Null() cel.Bool { return s.Of.Null() }

@@ -66,6 +66,14 @@ func (s Entries) List(l *Lowering, strict bool) (cel.Value, bool) {
 	}), true
 }
 
+// Demands implements Sequence.
+func (s Entries) Demands(strict bool) Demands {
+	if !strict && !s.Given { // of nothing else than a map
+		return Demands{}
+	}
+	return Demand("", s.V.Found())
+}
+
 // Null implements Sequence.
 func (s Entries) Null() cel.Bool {
 	if s.Given {

@@ -13,8 +13,8 @@ import (
 // nested quantifiers can say.
 //
 // A sequence's source may be missing, which JMESPath projections turn to null. Read
-// softly it is then empty; read strictly it is an error (DemandsOfElements), and what is said
-// of it here counts where it is none.
+// softly it is then empty; read strictly it is an error, and what is said of it here counts
+// where it is none.
 type Sequence interface {
 	// quantify is: some (exists) or all elements satisfy body.
 	Quantify(l *Lowering, q cel.Quantifier, strict bool, body func(Operand) cel.Bool) cel.Bool
@@ -22,6 +22,8 @@ type Sequence interface {
 	Count(l *Lowering, strict bool) cel.Value
 	// list is the elements as one CEL list; false where CEL has no such expression.
 	List(l *Lowering, strict bool) (cel.Value, bool)
+	// demands are what must hold for the elements to be gone through without an error.
+	Demands(strict bool) Demands
 	// null is: the source is missing.
 	Null() cel.Bool
 	// elem is the type of the elements.
@@ -66,6 +68,14 @@ func (s ListOf) List(_ *Lowering, strict bool) (cel.Value, bool) {
 	return s.Source(strict), true
 }
 
+// Demands implements Sequence.
+func (s ListOf) Demands(strict bool) Demands {
+	if !strict {
+		return Demands{}
+	}
+	return Demand("", s.V.Found())
+}
+
 // StrictList is a list that is read as a value, not through a projection: where
 // it is missing, reading it is an error.
 type StrictList struct{ ListOf }
@@ -84,6 +94,9 @@ func (s StrictList) Count(_ *Lowering, _ bool) cel.Value {
 func (s StrictList) List(_ *Lowering, _ bool) (cel.Value, bool) {
 	return s.Source(true), true
 }
+
+// Demands implements Sequence.
+func (s StrictList) Demands(bool) Demands { return Demand("", s.V.KeysFound()) }
 
 // Null implements Sequence.
 func (s StrictList) Null() cel.Bool { return cel.Not(s.V.Shaped()) }
@@ -164,6 +177,14 @@ func isJoined(s Sequence) bool {
 	return false
 }
 
+// Demands implements Sequence.
+func (s Concat) Demands(bool) (d Demands) {
+	for _, part := range s {
+		d = d.And(part.Demands(false))
+	}
+	return d
+}
+
 // Null implements Sequence.
 func (s Concat) Null() cel.Bool { return cel.False() }
 
@@ -226,6 +247,9 @@ func (s Single) List(l *Lowering, _ bool) (cel.Value, bool) {
 	v, ok := Expr(l, s.J)
 	return cel.List(v), ok
 }
+
+// Demands implements Sequence.
+func (s Single) Demands(bool) Demands { return s.J.Anyway() }
 
 // Null implements Sequence.
 func (s Single) Null() cel.Bool { return cel.False() }

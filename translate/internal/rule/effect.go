@@ -35,7 +35,7 @@ func found(w *read.Lowering, asked cel.Bool, pre, holds partial.Bool) {
 
 // neverRead tells that a condition is an error on every request.
 func neverRead(w *read.Lowering, b partial.Bool) bool {
-	if !b.Errs || !strings.Contains(b.Expr.String(), strings.TrimSuffix(partial.Fault("x").String(), "x")) { // in what is always one
+	if !b.Errs {
 		return false
 	}
 	where, ok := w.WhereRead(b)
@@ -259,7 +259,7 @@ func posOf(d read.Decision) diag.Pos {
 func isOwnFault(d read.Decision) bool {
 	if d.Condition != nil {
 		key := d.Condition.Key
-		return key != nil && key.Kind == policy.String && (query.Mentions(key.Str, "request") && strings.Contains(key.Str, "bject") || query.Mentions(key.Str, "element"))
+		return key != nil && key.Kind == policy.String && slices.ContainsFunc([]string{"request.object", "request.oldObject", "element"}, func(name string) bool { return query.Mentions(key.Str, name) })
 	}
 	kind := d.Of.Kind()
 	switch {
@@ -315,9 +315,7 @@ func (e effect) unused(units []pack.Unit) {
 // whyUnused says why no unit is about a kind, and whether some request meets the match; "" where
 // a unit is about it, or where something else says why.
 func (e effect) whyUnused(k policy.Text, units []pack.Unit) (why string, met bool) {
-	silent := e.l.Inside()
-	silent.Notes = nil
-	targets := read.Targets(silent, k)
+	targets := read.Targets(e.l.Quietly(), k)
 	if _, ok := policy.ParseKind(k.Value); !ok {
 		return "no kind is called so; one with its group is written group/version/Kind", false
 	}
