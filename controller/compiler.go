@@ -66,7 +66,7 @@ func (c *compiler) compile(ctx context.Context, s policyList, schemas *schema.Se
 	c.result = compile.Policies(in, compile.Options{
 		Translate: translate.Options{
 			Release: c.options.Release, Schemas: schemas,
-			Pack: translate.PackMatch, Guard: translate.GuardAuto, Params: translate.ParamsKvap, OwnNamespace: c.options.Namespace,
+			Pack: translate.PackMatch, Guard: translate.GuardAuto, AnyGroup: true, Params: translate.ParamsKvap, OwnNamespace: c.options.Namespace,
 			Mutations: c.mutations, Merging: c.merging, Repeatable: c.options.Fallback != NoFallback{},
 		},
 		Emit:           vap.EmitOptions{ExcludeNamespaces: c.options.ExcludeNamespaces, Taken: s.taken},

@@ -983,13 +983,15 @@ const (
 	//	        namespaces: [kube-system]
 	ExcludedNamespace Code = 323
 	// PublishedKind occurs when a rule names a kind without its group or version, and what is
-	// known of its fields is what projects publish. The rule is on every group and version
-	// that has the kind. A cluster may have one of that name in which a field that the rule
+	// known of its fields is what projects publish. Kyverno would ask the cluster which groups
+	// and versions have the kind. The message has those that are published: the rule is on them
+	// alone. A cluster may have a kind of that name in which a field that the rule
 	// reads has another type than in what is published. Then the verdict may be another, or
 	// an error. Fields that are not published are read as those of an unknown kind.
 	// The first such kind of a run is told, and notes tell the others.
 	//
-	// Write group and version, or give the definitions of the cluster with --crds. Which
+	// Write group and version, or give the definitions of the cluster with --crds. With
+	// --any-group such rules are on every group and version that has the kind. Which
 	// kinds are published, and what is relied upon, docs/kinds.md says.
 	//
 	// Example:

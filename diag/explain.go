@@ -1001,13 +1001,15 @@ func describe(c Code) (name, text, example string) {
 	case PublishedKind:
 		return "PublishedKind",
 			"Occurs when a rule names a kind without its group or version, and what is\n" +
-				"known of its fields is what projects publish. The rule is on every group and version\n" +
-				"that has the kind. A cluster may have one of that name in which a field that the rule\n" +
+				"known of its fields is what projects publish. Kyverno would ask the cluster which groups\n" +
+				"and versions have the kind. The message has those that are published: the rule is on them\n" +
+				"alone. A cluster may have a kind of that name in which a field that the rule\n" +
 				"reads has another type than in what is published. Then the verdict may be another, or\n" +
 				"an error. Fields that are not published are read as those of an unknown kind.\n" +
 				"The first such kind of a run is told, and notes tell the others.\n" +
 				"\n" +
-				"Write group and version, or give the definitions of the cluster with --crds. Which\n" +
+				"Write group and version, or give the definitions of the cluster with --crds. With\n" +
+				"--any-group such rules are on every group and version that has the kind. Which\n" +
 				"kinds are published, and what is relied upon, docs/kinds.md says.",
 			"match:\n" +
 				"  any:\n" +

@@ -42,6 +42,9 @@ func (s *Set) Resources(group, version, kind string) []Resource {
 func likeAll(k GVK, published []Resource) Resource {
 	r := published[0]
 	r.GVK, r.Guessed = k, true
+	for _, p := range published {
+		r.Published = append(r.Published, p.GVK)
+	}
 	for _, p := range published[1:] {
 		r.Namespaced = r.Namespaced || p.Namespaced
 		for _, sub := range p.Subresources {

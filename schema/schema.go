@@ -92,6 +92,9 @@ type Resource struct {
 	// Guessed tells that group and version are patterns, or not known. The plural is the
 	// English one where Project is nil too.
 	Guessed bool
+	// Published are the kinds that the resource stands for, where it stands for all that are
+	// published.
+	Published []GVK
 	// Project is what published the kind, or one of its versions; nil where the release has
 	// it, or a definition.
 	Project *Project

@@ -103,6 +103,7 @@ func addSharedChoices(fs *pflag.FlagSet, f *convert.Flags) {
 	addChoice(fs, &f.Existing, "existing-violations", d.Existing, "what an update of a violating object does: allow (as Kyverno) or deny", words["existing-violations"]...)
 	addChoice(fs, &f.Operations, "operations", d.Operations, "what rules that list no operations are judged on: as-written (all, as Kyverno) or create-update", words["operations"]...)
 	addChoice(fs, &f.Action, "action", "", "one action for all rules, whatever they say: Enforce, Audit or Warn; or Shadow, which audits what they will find once they are enforced", words["action"]...)
+	fs.BoolVar(&f.AnyGroup, "any-group", false, "match a custom kind that a rule names without its group in every group and version, not in those that projects publish")
 	addChoice(fs, &f.Guard, "guard", d.Guard, "whether objects stop good requests at a match condition: auto or never", words["guard"]...)
 }
 

@@ -26,6 +26,7 @@ type Flags struct {
 	Operations string
 	Action     string
 	Guard      string
+	AnyGroup   bool
 	Mutations  string // "" for a verb that leaves all of them to the webhook
 }
 
@@ -57,7 +58,7 @@ func (f Flags) Choices() (Choices, error) {
 	}
 	c.Translate = translate.Options{
 		Release: release, Schemas: schemas, Pack: translate.Pack(f.Pack), Params: translate.Params(f.Params),
-		Existing: translate.Existing(f.Existing), Guard: translate.Guard(f.Guard),
+		Existing: translate.Existing(f.Existing), Guard: translate.Guard(f.Guard), AnyGroup: f.AnyGroup,
 		Mutations: f.Mutations == mutationsNative || f.Mutations == MutationsAuto && release.Supports(mutating.Stable),
 	}
 	return c, nil

@@ -67,6 +67,9 @@ type Options struct {
 	ExcludedNamespaces []string
 	// OwnNamespace is kvap's own, which bindings leave out whatever a rule names.
 	OwnNamespace string
+	// AnyGroup has rules that name a kind without its group match it in every group and
+	// version. Otherwise they match those that projects publish, where they do.
+	AnyGroup bool
 	// Mutations has mutate rules and MutatingPolicies become MutatingAdmissionPolicies, where
 	// they can. Otherwise all of them are the webhook's.
 	Mutations bool

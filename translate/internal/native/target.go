@@ -23,11 +23,14 @@ type Target struct {
 	GVK schema.GVK // of the object's body; for a subresource its own
 	// Group, Version and Resource are as a resource rule names them.
 	Group, Version, Resource string
-	Parent                   schema.GVK // the top-level kind; GVK where there is no subresource
-	Subresource              string
-	Scope                    Scope
-	Type                     *schema.Type
-	Body                     *schema.Type // what every object has, and what the schema knows of it
+	// Published are the kinds that a resource rule names in place of a group and version that
+	// are open.
+	Published   []schema.GVK
+	Parent      schema.GVK // the top-level kind; GVK where there is no subresource
+	Subresource string
+	Scope       Scope
+	Type        *schema.Type
+	Body        *schema.Type // what every object has, and what the schema knows of it
 	// KindWild is a wildcard for the kind that no resource rule can say.
 	KindWild string
 	Guessed  bool
@@ -35,7 +38,23 @@ type Target struct {
 
 // Key is what tells a target from others.
 func (t Target) Key() string {
-	return strings.Join([]string{t.Group, t.Version, t.Resource, t.KindWild}, "/")
+	key := []string{t.Group, t.Version, t.Resource, t.KindWild}
+	for _, k := range t.Published {
+		key = append(key, k.APIVersion())
+	}
+	return strings.Join(key, "/")
+}
+
+// VersionsOf are the versions that resource rules name, by their group.
+func (t Target) VersionsOf() map[string][]string {
+	if len(t.Published) == 0 {
+		return map[string][]string{t.Group: {t.Version}}
+	}
+	versions := map[string][]string{}
+	for _, k := range t.Published {
+		versions[k.Group] = append(versions[k.Group], k.Version)
+	}
+	return versions
 }
 
 // PossibleOperations are the operations that can happen to the target.

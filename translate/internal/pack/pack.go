@@ -2,6 +2,7 @@ package pack
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -419,15 +420,20 @@ func resourceRules(ts []placed, bound bool) []vap.ResourceRule {
 		if t.deletes {
 			ops = append(ops, string(native.Delete))
 		}
-		i := slices.IndexFunc(out, func(q vap.ResourceRule) bool {
-			return q.Groups[0] == t.Group && q.Versions[0] == t.Version && slices.Equal(q.Operations, ops)
-		})
-		if i >= 0 {
+		of := t.VersionsOf()
+		for _, group := range slices.Sorted(maps.Keys(of)) {
+			versions := of[group]
+			i := slices.IndexFunc(out, func(q vap.ResourceRule) bool {
+				return q.Groups[0] == group && slices.Equal(q.Versions, versions) && slices.Equal(q.Operations, ops)
+			})
+			if i < 0 {
+				out = append(out, vap.ResourceRule{Groups: []string{group}, Versions: versions, Resources: []string{t.Resource}, Operations: ops, Scope: scope})
+				continue
+			}
 			out[i].Resources = append(out[i].Resources, t.Resource)
 			slices.Sort(out[i].Resources)
-			continue
+			out[i].Resources = slices.Compact(out[i].Resources)
 		}
-		out = append(out, vap.ResourceRule{Groups: []string{t.Group}, Versions: []string{t.Version}, Resources: []string{t.Resource}, Operations: ops, Scope: scope})
 	}
 	slices.SortStableFunc(out, func(a, b vap.ResourceRule) int {
 		return cmp.Or(strings.Compare(a.Groups[0], b.Groups[0]), strings.Compare(a.Versions[0], b.Versions[0]), strings.Compare(a.Resources[0], b.Resources[0]))

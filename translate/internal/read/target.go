@@ -34,6 +34,9 @@ func Targets(l *Lowering, k policy.Text) []native.Target {
 	}
 	var out []native.Target
 	for _, r := range l.Opts.Schemas.Resources(sel.Group, sel.Version, sel.Kind) {
+		if first, _, _ := strings.Cut(k.Value, "/"); l.Opts.AnyGroup || first != sel.Kind { // v1/Kind may be of the core group
+			r.Published = nil
+		}
 		if r.Guessed {
 			noteGuess(l, sel, r)
 		}
@@ -59,12 +62,15 @@ func versionIsWild(written string, sel policy.KindSelector) bool {
 // noteGuess tells of a kind whose resource, or whose fields, may not be what they are
 // taken for.
 func noteGuess(l *Lowering, sel policy.KindSelector, r schema.Resource) {
-	if r.Project != nil {
+	published := native.Published(l.Opts.Schemas, r.GVK)
+	switch {
+	case len(r.Published) > 0:
+		l.Note(diag.PublishedKind, "the kind %s is taken to be that of %s, as in %s, and one of another group or version is not judged; write group and version, give its definition with --crds, or match each with --any-group",
+			sel.Kind, groupVersions(r.Published), published)
+	case r.Project != nil:
 		l.Note(diag.PublishedKind, "the fields of a kind %s, of whatever group and version, are taken to have the types that they have in %s; write group and version, or give its definition with --crds",
-			sel.Kind, native.Published(l.Opts.Schemas, r.GVK))
-		return
-	}
-	if l.Notes != nil {
+			sel.Kind, published)
+	case l.Notes != nil:
 		l.Guesses = append(l.Guesses, guess(l, sel, r))
 	}
 }
@@ -192,6 +198,21 @@ func whyGuessed(l *Lowering, sel policy.KindSelector) string {
 	return "the kind " + sel.Kind + " is not known"
 }
 
+// groupVersions are the versions of kinds as g.io/v1, v2, h.io/v1.
+func groupVersions(kinds []schema.GVK) string {
+	var words []string
+	group := ""
+	for _, k := range kinds {
+		if k.Group == group {
+			words = append(words, k.Version)
+			continue
+		}
+		group = k.Group
+		words = append(words, k.APIVersion())
+	}
+	return strings.Join(words, ", ")
+}
+
 func apiVersions(resources []schema.Resource) string {
 	var names []string
 	for _, r := range resources {
@@ -204,7 +225,7 @@ func apiVersions(resources []schema.Resource) string {
 func resourceTargets(l *Lowering, r schema.Resource, sub string) []native.Target {
 	anyVersion := scalar.IsWild(r.Version) // whose fields no schema knows
 	main := native.Target{GVK: r.GVK, Parent: r.GVK, Group: orAny(r.Group, r.Guessed), Version: orAny(r.Version, r.Guessed || anyVersion),
-		Resource: r.Plural, Scope: native.Cluster, Type: l.Opts.Schemas.Type(r.GVK), Guessed: r.Guessed || anyVersion}
+		Resource: r.Plural, Scope: native.Cluster, Type: l.Opts.Schemas.Type(r.GVK), Guessed: r.Guessed || anyVersion, Published: r.Published}
 	switch {
 	case r.Guessed:
 		main.Scope = native.AnyScope
