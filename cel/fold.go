@@ -18,6 +18,10 @@ func (s simplifier) binary(n *node) *node {
 		if x.op == opString && y.op == opString {
 			return String(x.lit.(string) + y.lit.(string)).n
 		}
+		// 'a' + (y + z): where one of them is not a string, either form is an error
+		if y.operator() == Plus && (x.isText() || y.isText()) {
+			return Value{x}.Plus(Value{y.args[0]}).Plus(Value{y.args[1]}).n
+		}
 		// z + 'a' + 'b': where z is not a string, either form is an error
 		if x.operator() == Plus && x.args[1].op == opString && y.op == opString {
 			return Value{x.args[0]}.Plus(String(x.args[1].lit.(string) + y.lit.(string))).n
@@ -31,6 +35,11 @@ func (s simplifier) binary(n *node) *node {
 		return foldCompare(n)
 	}
 	return n
+}
+
+// isText tells of a literal string, and of a sum that has one.
+func (n *node) isText() bool {
+	return n.op == opString || n.operator() == Plus && (n.args[0].isText() || n.args[1].isText())
 }
 
 // in simplifies membership in a literal list.

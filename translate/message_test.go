@@ -52,15 +52,15 @@ func TestMessageVariables(t *testing.T) {
 	for _, tt := range []struct{ name, message, body, want, constant, left string }{
 		{
 			"all are filled in", "{{ request.object.metadata.name }} by {{ request.userInfo.username }}.", pattern,
-			"web by alice.", "… by ….", "",
+			"web by alice.", "metadata.name by request.userInfo.username.", "",
 		},
 		{
 			"one is left", "{{ request.object.metadata.name }} at {{ time_now() }} by {{ request.userInfo.username }}.", pattern,
-			"web at {{ time_now() }} by alice.", "… at {{ time_now() }} by ….", "{{ time_now() }} in the message has",
+			"web at {{ time_now() }} by alice.", "metadata.name at {{ time_now() }} by request.userInfo.username.", "{{ time_now() }} in the message has",
 		},
 		{
 			"two are left", "{{ nothing }}{{ time_now() }} {{ request.object.metadata.name }}", pattern,
-			"{{ nothing }}{{ time_now() }} web", "{{ nothing }}{{ time_now() }} …", "{{ nothing }} and {{ time_now() }} in the message have",
+			"{{ nothing }}{{ time_now() }} web", "{{ nothing }}{{ time_now() }} metadata.name", "{{ nothing }} and {{ time_now() }} in the message have",
 		},
 		{
 			"all are left", "at {{time_now()}}", pattern,
@@ -76,7 +76,7 @@ func TestMessageVariables(t *testing.T) {
 		},
 		{
 			"an element beside one that is left", "{{ element.name }} at {{ time_now() }}", each,
-			"main at {{ time_now() }}", "… at {{ time_now() }}", "{{ time_now() }} in the message has",
+			"main at {{ time_now() }}", "name at {{ time_now() }}", "{{ time_now() }} in the message has",
 		},
 	} {
 		p := translateText(t, onePod(tt.message, tt.body), setting{})

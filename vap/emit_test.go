@@ -242,7 +242,11 @@ func TestManyConditionsBecomeOne(t *testing.T) {
 
 func TestMessageGuards(t *testing.T) {
 	name := object.Field("metadata").Field("name")
-	message := cel.String("not ").Plus(name)
+	cheap := cel.String("not ").Plus(name)
+	dear := cheap
+	for range 1000 { // each adds a text of some length to all before it
+		dear = dear.Plus(name)
+	}
 	long := cel.False()
 	for i := range 20 {
 		long = cel.Or(long, name.Eq(cel.String(fmt.Sprint("name", i))))
@@ -251,18 +255,20 @@ func TestMessageGuards(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		check    cel.Bool
+		says     cel.Value
 		message  string // beginning of the message expression
 		variable int
 	}{
-		{"a short check is repeated", name.Eq(cel.String("a")), `object.metadata.name == 'a' ? '' : 'not '`, 0},
-		{"a long check becomes a variable", long, `variables.holds ? '' : `, 1},
-		{"what always holds says nothing", cel.True(), ``, 0},
-		{"a message cannot ask the authorizer", asks, `'not ' + object.metadata.name`, 0},
+		{"a message that costs little stands alone", long, cheap, `'not ' + object.metadata.name`, 0},
+		{"a short check is repeated", name.Eq(cel.String("a")), dear, `object.metadata.name == 'a' ? '' : 'not '`, 0},
+		{"a long check becomes a variable", long, dear, `variables.holds ? '' : `, 1},
+		{"what always holds says nothing", cel.True(), dear, ``, 0},
+		{"a message cannot ask the authorizer", asks, dear, `'not ' + object.metadata.name`, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := teamDraft()
 			d.Members = d.Members[:1]
-			d.Validations = []Validation{{Expr: tt.check, Message: "m", MessageExpression: &message}}
+			d.Validations = []Validation{{Expr: tt.check, Message: "m", MessageExpression: &tt.says}}
 			o := emit(t, d, EmitOptions{})
 			got := strings.ReplaceAll(strings.Join(strings.Fields(o.Policy.Spec.Validations[0].MessageExpression), " "), `"`, `'`)
 			if !strings.HasPrefix(got, tt.message) || tt.message == "" && got != "" {

@@ -38,7 +38,7 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 		case v.MessageExpression != nil:
 			holds, w.MessageExpression = e.guardedMessage(v)
 		case v.More != nil:
-			w.MessageExpression = e.checked(v.Pos, cel.String(w.Message).Plus(*v.More))
+			w.MessageExpression = e.checked(v.Pos, cel.Simplify(cel.String(w.Message).Plus(*v.More)))
 		}
 		w.Expression = e.checked(v.Pos, holds.Value)
 		out = append(out, w)
@@ -58,17 +58,17 @@ func (e *emitter) left(v Validation) (expression, message string) {
 	return comment + e.checked(v.Pos, v.Left.Value), message
 }
 
-// guardedMessage is a message expression that is behind its check. Message
-// expressions are evaluated on every request, and from the same budget as the
-// checks: so it costs nothing more and cannot err while the check holds. A check
-// too long to be repeated becomes a variable. A message that the author wrote
-// stays as it is, unless it costs much.
+// guardedMessage is a message expression, and the check. Message expressions are evaluated
+// on every request, and from the same budget as the checks; one that errs while its check
+// holds is passed over. So one that costs much is behind its check. A check too long to be
+// repeated becomes a variable.
 func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	message := *v.MessageExpression
 	if v.More != nil {
 		message = message.Plus(*v.More)
 	}
-	if e.asksAuthorizer(v.Expr.Value) || message.Written() != "" && cel.Cost(message, nil) < messageCost {
+	message = cel.Simplify(message)
+	if e.asksAuthorizer(v.Expr.Value) || cel.Cost(message, nil) < messageCost {
 		return v.Expr, e.checked(v.Pos, message)
 	}
 	holds = v.Expr

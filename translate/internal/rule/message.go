@@ -9,6 +9,7 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -119,7 +120,7 @@ func messageOf(l *read.Lowering, t policy.Text, left *[]int) native.Message {
 	}
 	var known []string
 	j := query.TemplateOf(l, template, func(v *jmespath.Variable) read.Operand {
-		j, text := filled(v), unfilled
+		j, text := filled(v), nameOf(v)
 		switch {
 		case j.Form == read.LitForm:
 			text = scalar.Text(j.Lit)
@@ -173,16 +174,27 @@ func leaveOut(l *read.Lowering, t *jmespath.Template, filled func(*jmespath.Vari
 	return left
 }
 
-// unfilled stands in the constant message for what only the message expression knows.
-const unfilled = "…"
+// none stands in a message for a text that the object has not, as in Kubernetes' own.
+const none = "<none>"
+
+// nameOf stands in the constant message for what only the message expression knows.
+func nameOf(v *jmespath.Variable) string {
+	for _, root := range []string{"request.object.", "request.oldObject.", "element."} {
+		if field, ok := strings.CutPrefix(v.Raw, root); ok {
+			return field
+		}
+	}
+	return v.Raw
+}
 
 // constant is the message that stands beside its expression, and is shown only where that
 // errs: without {{ }}, which no user can read.
 //
 //	message: "{{ request.object.metadata.name }} has no owner"
-//	… has no owner
+//	metadata.name has no owner
 func constant(l *read.Lowering, t *jmespath.Template, known []string) string {
 	var b strings.Builder
+	says := false
 	for _, part := range t.Parts {
 		if part.Var != nil {
 			b.WriteString(known[0])
@@ -190,22 +202,30 @@ func constant(l *read.Lowering, t *jmespath.Template, known []string) string {
 			continue
 		}
 		b.WriteString(part.Text)
+		says = says || strings.ContainsFunc(part.Text, unicode.IsLetter)
 	}
-	if text := b.String(); strings.ContainsFunc(text, unicode.IsLetter) {
-		return text
+	if !says {
+		return violated(l)
 	}
-	return violated(l)
+	return b.String()
 }
 
-// shown is a value in a message. Of one of unknown type that is no text, number or boolean
-// CEL makes no text; the API server shows the message as it is written then.
+// shown is a value in a message. One that is missing costs no more than its place in it. Of one
+// of unknown type that is no text, number or boolean CEL makes no text; the API server shows the
+// constant message then.
 func shown(l *read.Lowering, j read.Operand) read.Operand {
-	if j.Form != read.PlaceForm || !j.V.Dynamic() || j.V.Never || read.IsConfigured(j) {
+	if j.Form != read.PlaceForm || j.V.Never || read.IsConfigured(j) || !j.V.Dynamic() && j.V.Kind() != schema.String {
 		return j
 	}
 	v, ok := read.Expr(l, j)
 	if !ok {
 		return j
 	}
-	return read.StringOf(cel.Func(cel.FuncString, read.Dyn(v)))
+	if either, short := j.V.OrElse(cel.String(none)); short && j.V.MayMiss() {
+		v = either
+	}
+	if j.V.Dynamic() {
+		v = cel.Func(cel.FuncString, read.Dyn(v))
+	}
+	return read.StringOf(v)
 }
