@@ -20,12 +20,9 @@ func (j *Judges) deploy(d *Deployed, o apiserver.JudgeOptions) error {
 	sources := len(j.Rules)
 	replaced := map[string]bool{} // by the name of the policy
 	for _, p := range d.Policies {
-		text, mapped := translationOf(p)
-		if !mapped {
-			text = wholly(p)
-		}
+		text, mapped := TranslationOf(p)
 		m := newMembers(p, text)
-		m.leftOut = leftOut(d.bindingsOf(p.Name))
+		m.leftOut = leftOut(d.BindingsOf(p.Name))
 		taken := map[int]string{}
 		for _, member := range m.text.Members {
 			place := -1

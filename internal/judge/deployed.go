@@ -132,7 +132,7 @@ func (d *Deployed) Check(checker *apiserver.Checker, release string) (found diag
 			refuse(p, "ValidatingAdmissionPolicy", p.Name, errs[0].Error())
 			return true
 		}
-		if len(d.bindingsOf(p.Name)) > 0 {
+		if len(d.BindingsOf(p.Name)) > 0 {
 			return false
 		}
 		found = append(found, diag.Errorf(d.places[p], diag.MissingObject,
@@ -158,7 +158,8 @@ func hasPolicy(list []*admissionregistrationv1.ValidatingAdmissionPolicy, name s
 	return slices.ContainsFunc(list, func(p *admissionregistrationv1.ValidatingAdmissionPolicy) bool { return p.Name == name })
 }
 
-func (d *Deployed) bindingsOf(name string) (out []*admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+// BindingsOf are the bindings of a policy.
+func (d *Deployed) BindingsOf(name string) (out []*admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	for _, b := range d.Bindings {
 		if b.Spec.PolicyName == name {
 			out = append(out, b)
@@ -199,6 +200,15 @@ func (d *Deployed) HasRuleOf(p *admissionregistrationv1.ValidatingAdmissionPolic
 	})
 }
 
+// TranslationOf is the source map of a native policy. That of one which says nothing of its
+// source, or is not as it was made, is of one rule of its own name; made is false then.
+func TranslationOf(p *admissionregistrationv1.ValidatingAdmissionPolicy) (t vap.Translation, made bool) {
+	if t, made = translationOf(p); !made {
+		t = wholly(p)
+	}
+	return t, made
+}
+
 // Params are those among objects that a policy names as the kind of its params.
 func (d *Deployed) Params(objects []manifest.Object) (out []map[string]any) {
 	for _, o := range objects {
@@ -218,7 +228,7 @@ func (d *Deployed) From(policyName string) Deployed {
 	for _, p := range d.Policies {
 		if slices.Contains(d.Sources(p), policyName) {
 			out.Policies = append(out.Policies, p)
-			out.Bindings = append(out.Bindings, d.bindingsOf(p.Name)...)
+			out.Bindings = append(out.Bindings, d.BindingsOf(p.Name)...)
 		}
 	}
 	return out
@@ -243,7 +253,7 @@ func wholly(p *admissionregistrationv1.ValidatingAdmissionPolicy) vap.Translatio
 }
 
 // LeftOut are the namespaces that the bindings of a policy leave out by name.
-func (d *Deployed) LeftOut(policyName string) []string { return leftOut(d.bindingsOf(policyName)) }
+func (d *Deployed) LeftOut(policyName string) []string { return leftOut(d.BindingsOf(policyName)) }
 
 // leftOut are the namespaces that a policy's bindings leave out by name, as those of
 // generated policies do with the system namespaces, and that none of them names as
@@ -272,7 +282,7 @@ func leftOut(bindings []*admissionregistrationv1.ValidatingAdmissionPolicyBindin
 func (d *Deployed) Bound() Deployed {
 	out := Deployed{Policies: d.Policies, Bindings: slices.Clone(d.Bindings), places: d.places}
 	for _, p := range d.Policies {
-		if len(d.bindingsOf(p.Name)) == 0 {
+		if len(d.BindingsOf(p.Name)) == 0 {
 			all := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
 			all.Name, all.Spec.PolicyName = p.Name, p.Name
 			all.Spec.ValidationActions = []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}
@@ -288,7 +298,7 @@ func (d *Deployed) Whole(name string) (out Deployed, ok bool) {
 		if p.Name == name {
 			whole := *p
 			whole.Annotations = nil
-			return Deployed{Policies: []*admissionregistrationv1.ValidatingAdmissionPolicy{&whole}, Bindings: d.bindingsOf(name)}, true
+			return Deployed{Policies: []*admissionregistrationv1.ValidatingAdmissionPolicy{&whole}, Bindings: d.BindingsOf(name)}, true
 		}
 	}
 	return out, false

@@ -199,7 +199,7 @@ func (n *nativeMutations) mutate(ctx context.Context, r *interp.Request) (object
 
 // Mutator compiles the policies, which mutate in a cluster.
 func (d *DeployedMutations) Mutator(c ClusterState) (*Mutator, error) {
-	natives, err := d.natives(c.options())
+	natives, err := d.natives(c.Options())
 	return &Mutator{natives: natives, known: &Judges{namespaces: namespacesOf(c.Objects), all: c.AllNamespaces}}, err
 }
 

@@ -119,10 +119,10 @@ func New(compiled compile.Result, exceptions []*policy.Exception, c ClusterState
 			compared: f.Rule.Target == translate.Native && (!f.Rule.Mutates() || isChange(f)), readsNamespace: readsNamespace(f),
 		})
 	}
-	if err := j.deploy(&c.Deployed, c.options()); err != nil {
+	if err := j.deploy(&c.Deployed, c.Options()); err != nil {
 		return nil, err
 	}
-	if err := j.translated(compiled.Objects, c.options()); err != nil {
+	if err := j.translated(compiled.Objects, c.Options()); err != nil {
 		return nil, err
 	}
 	return j, j.interpret(c)
@@ -199,12 +199,12 @@ func (j *Judges) In(c ClusterState) (*Judges, error) {
 	other := *j
 	other.natives, other.namespaces = nil, namespacesOf(c.Objects)
 	for _, n := range j.natives {
-		judge, err := n.With(c.options())
+		judge, err := n.With(c.Options())
 		if err != nil {
 			return nil, err
 		}
 		if n.selecting != nil {
-			if n.selecting, err = n.selecting.With(c.options()); err != nil {
+			if n.selecting, err = n.selecting.With(c.Options()); err != nil {
 				return nil, err
 			}
 		}
@@ -238,8 +238,8 @@ func (j *Judges) interpret(c ClusterState) (err error) {
 	return err
 }
 
-// options are what the native judge knows of the cluster.
-func (c ClusterState) options() apiserver.JudgeOptions {
+// Options are what the native judge knows of the cluster.
+func (c ClusterState) Options() apiserver.JudgeOptions {
 	params := make([]*unstructured.Unstructured, 0, len(c.Objects))
 	objects := stored(c.Objects)
 	for _, object := range slices.Concat(objects, mirrored(objects)) {

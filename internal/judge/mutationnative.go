@@ -243,11 +243,11 @@ func (j *Judges) changers(c ClusterState, world interp.World) (out []changingPol
 			continue
 		}
 		source := interp.New([]*policy.Policy{p}, j.exceptions, world, interp.Limits{})
-		if one.Changer, err = NewChanger(objects, source, c.options()); err != nil {
+		if one.Changer, err = NewChanger(objects, source, c.Options()); err != nil {
 			return nil, err
 		}
 		if len(deployed.Policies) > 0 {
-			if one.natives, err = deployed.natives(c.options()); err != nil {
+			if one.natives, err = deployed.natives(c.Options()); err != nil {
 				return nil, err
 			}
 			one.leftOut = deployed.leftOut()

@@ -91,7 +91,7 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]Opinion, error) {
 		natives = nil
 	}
 	for _, n := range natives {
-		verdicts, err := n.Review(ctx, r.native, toldOf(r.NamespaceLabels, r.storedNamespace()))
+		verdicts, err := r.Review(ctx, n.Judge)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -205,6 +206,11 @@ func (r *Request) Lacks(schemas *schema.Set) string {
 		}
 	}
 	return ""
+}
+
+// Review puts the request before native policies.
+func (r *Request) Review(ctx context.Context, by *apiserver.Judge) ([]apiserver.Verdict, error) {
+	return by.Review(ctx, r.native, toldOf(r.NamespaceLabels, r.storedNamespace()))
 }
 
 // Interp is the request as the interpreter takes it.

@@ -19,7 +19,7 @@ func (d *Deployed) selecting(o apiserver.JudgeOptions) (*apiserver.Judge, error)
 	for _, p := range d.Policies {
 		constraints, all := anywhere(p.Spec.MatchConstraints)
 		before := len(bindings)
-		for _, b := range d.bindingsOf(p.Name) {
+		for _, b := range d.BindingsOf(p.Name) {
 			resources, some := anywhere(b.Spec.MatchResources)
 			if !all && !some {
 				continue
