@@ -113,7 +113,7 @@ func (l *lab) trial(source []byte, validate bool) (*trial, error) {
 	if len(e.Native()) == 0 {
 		return nil, nil
 	}
-	tr := &trial{source: source, judges: e, generator: newGenerator(file.Policies[0], file.Exceptions, setting.Translate.Schemas)}
+	tr := &trial{source: source, judges: e, generator: newGenerator(about(file.Policies[0], file.Exceptions), setting.Translate.Schemas)}
 	if validate {
 		tr.refused = e.Refused()
 	}

@@ -5,11 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A predicateOutcome is what a predicate came to.
@@ -24,62 +21,71 @@ const (
 // A predicate is a condition of a rule, a key of its patterns, or whether it
 // applies at all.
 type predicate struct {
-	rule *compile.Form
+	rule int    // its place; -1 for none
 	at   string // the place of the condition or the key; "" where the rule itself is meant
 }
 
-// coverage is what was seen of the predicates of a policy and of its verdicts.
-type coverage struct {
-	seen     map[predicate]*[3]bool
-	verdicts map[verdict]bool
-	named    map[string][]*compile.Form // long names may be cut to the same
-	begun    map[string]int             // how many rules of a name have been judged of the request at hand
-	rule     *compile.Form              // that is being judged
-	fresh    bool                       // something new was seen of the request at hand
+// A CoveredRule is a rule as the interpreter tells of it.
+type CoveredRule struct {
+	Name   string
+	Source *policy.Rule // as expanded; nil for a policy in CEL
+	// Whole tells, of a rule without a source, that it is the policy as written.
+	Whole bool
 }
 
-type verdict struct {
-	rule   *compile.Form
-	native apiserver.Outcome
-	interp interp.Status
+// Coverage is what was seen of the predicates of rules, and of what was said of them.
+type Coverage struct {
+	rules int
+	seen  map[predicate]*[3]bool
+	notes map[any]bool
+	named map[string][]int // long names may be cut to the same
+	begun map[string]int   // how many rules of a name have been judged of the request at hand
+	rule  int              // that is being judged
+	fresh bool             // something new was seen of the request at hand
 }
 
-// newCoverage knows the predicates of the rules, none of them seen.
-func newCoverage(rules []*compile.Form) *coverage {
-	c := &coverage{seen: map[predicate]*[3]bool{}, verdicts: map[verdict]bool{}, named: map[string][]*compile.Form{}}
-	for _, f := range rules {
-		c.named[f.Name] = append(c.named[f.Name], f)
+// NewCoverage knows the predicates of the rules, none of them seen.
+func NewCoverage(rules []CoveredRule) *Coverage {
+	c := &Coverage{rules: len(rules), seen: map[predicate]*[3]bool{}, notes: map[any]bool{}, named: map[string][]int{}}
+	for i, f := range rules {
+		c.named[f.Name] = append(c.named[f.Name], i)
 		r := f.Source
 		if r == nil {
-			if isOf(f) && f.Name == f.Rule.Policy.Name { // as written
-				c.know(f, "")
+			if f.Whole {
+				c.know(i, "")
 			}
 			continue
 		}
 		if r.Expansion == "" { // one that was made for a kind may match all of it
-			c.know(f, "")
+			c.know(i, "")
 		}
-		c.conditions(f, r.Preconditions)
+		c.conditions(i, r.Preconditions)
 		if v := r.Validate; v != nil {
-			c.body(f, v.Pattern, v.AnyPattern, v.Deny, v.ForEach)
+			c.body(i, v.Pattern, v.AnyPattern, v.Deny, v.ForEach)
 		}
 	}
 	return c
 }
 
-// begin is told of a new request.
-func (c *coverage) begin() { c.begun, c.rule, c.fresh = map[string]int{}, nil, false }
+// Rules is how many rules there are.
+func (c *Coverage) Rules() int { return c.rules }
+
+// Begin is told of a new request.
+func (c *Coverage) Begin() { c.begun, c.rule, c.fresh = map[string]int{}, -1, false }
+
+// Fresh tells that something new was seen of the request.
+func (c *Coverage) Fresh() bool { return c.fresh }
 
 // beginRule is told of the next rule of a name.
-func (c *coverage) beginRule(name string) {
-	c.rule = nil
+func (c *Coverage) beginRule(name string) {
+	c.rule = -1
 	if n := c.begun[name]; n < len(c.named[name]) {
 		c.rule = c.named[name][n]
 	}
 	c.begun[name]++
 }
 
-func (c *coverage) know(rule *compile.Form, at string) *[3]bool {
+func (c *Coverage) know(rule int, at string) *[3]bool {
 	p := predicate{rule, at}
 	if c.seen[p] == nil {
 		c.seen[p] = &[3]bool{}
@@ -87,7 +93,7 @@ func (c *coverage) know(rule *compile.Form, at string) *[3]bool {
 	return c.seen[p]
 }
 
-func (c *coverage) conditions(rule *compile.Form, conditions *policy.Conditions) {
+func (c *Coverage) conditions(rule int, conditions *policy.Conditions) {
 	if conditions == nil {
 		return
 	}
@@ -96,7 +102,7 @@ func (c *coverage) conditions(rule *compile.Form, conditions *policy.Conditions)
 	}
 }
 
-func (c *coverage) body(rule *compile.Form, pattern, anyPattern *policy.Node, deny *policy.Deny, loops []*policy.ForEach) {
+func (c *Coverage) body(rule int, pattern, anyPattern *policy.Node, deny *policy.Deny, loops []*policy.ForEach) {
 	c.keys(rule, pattern, "/")
 	if anyPattern != nil {
 		for _, p := range anyPattern.Items {
@@ -113,7 +119,7 @@ func (c *coverage) body(rule *compile.Form, pattern, anyPattern *policy.Node, de
 }
 
 // keys are those of a pattern, as the interpreter tells of them.
-func (c *coverage) keys(rule *compile.Form, p *policy.Node, at string) {
+func (c *Coverage) keys(rule int, p *policy.Node, at string) {
 	if p == nil {
 		return
 	}
@@ -139,8 +145,8 @@ func (c *coverage) keys(rule *compile.Form, p *policy.Node, at string) {
 
 var index = regexp.MustCompile(`/[0-9]+/`)
 
-// observe is told by the interpreter.
-func (c *coverage) observe(o interp.Observation) {
+// Observe is told by the interpreter.
+func (c *Coverage) Observe(o interp.Observation) {
 	at := ""
 	switch {
 	case o.Rule != "":
@@ -166,17 +172,17 @@ func (c *coverage) observe(o interp.Observation) {
 	}
 }
 
-func (c *coverage) verdict(o judge.Opinion) {
-	v := verdict{o.Rule, o.Native, o.Status}
-	if !c.verdicts[v] {
-		c.verdicts[v] = true
+// Note is told what came of the request, as a value that can be compared.
+func (c *Coverage) Note(v any) {
+	if !c.notes[v] {
+		c.notes[v] = true
 		c.fresh = true
 	}
 }
 
-// bothWays counts the predicates of a rule, and those that were seen to hold and
+// BothWays counts the predicates of a rule, and those that were seen to hold and
 // to fail.
-func (c *coverage) bothWays(rule *compile.Form) (seen, all int) {
+func (c *Coverage) BothWays(rule int) (seen, all int) {
 	for p, outcomes := range c.seen {
 		if p.rule != rule {
 			continue
@@ -189,8 +195,8 @@ func (c *coverage) bothWays(rule *compile.Form) (seen, all int) {
 	return seen, all
 }
 
-// oneWay are the predicates of a rule that were not seen both ways, sorted.
-func (c *coverage) oneWay(rule *compile.Form) []Unseen {
+// OneWay are the predicates of a rule that were not seen both ways, sorted.
+func (c *Coverage) OneWay(rule int) []Unseen {
 	var out []Unseen
 	for p, outcomes := range c.seen {
 		if p.rule == rule && !(outcomes[holds] && outcomes[fails]) {

@@ -45,6 +45,29 @@ func (g *generator) expressed(v *policy.Validating) {
 	}
 }
 
+// expressions has values fit what a rule asks in CEL.
+func (g *generator) expressions(r *policy.Rule) {
+	texts := slices.Clone(r.CELPreconditions)
+	composed := map[string]cel.Value{}
+	if r.Validate != nil && r.Validate.CEL != nil {
+		for _, one := range r.Validate.CEL.Variables {
+			if parsed, err := cel.Parse(one.Expression); err == nil {
+				composed[one.Name] = parsed
+			}
+			texts = append(texts, one)
+		}
+		for _, one := range r.Validate.CEL.Expressions {
+			texts = append(texts, policy.CEL{Expression: one.Expression})
+		}
+	}
+	for _, one := range texts {
+		if parsed, err := cel.Parse(one.Expression); err == nil {
+			g.hints.compared(parsed, composed)
+			g.ofNamespaces(parsed, composed)
+		}
+	}
+}
+
 // ofNamespaces has namespaces have the labels and names that an expression asks for.
 func (g *generator) ofNamespaces(parsed cel.Value, composed map[string]cel.Value) {
 	named := slices.ContainsFunc(parsed.Paths("request", composed), func(path []string) bool { return slices.Equal(path, []string{"namespace"}) })
@@ -141,13 +164,14 @@ func (g *generator) resource(r policy.ResourceRule, plural, sub string) {
 	named := func(list []string, name string) bool {
 		return slices.Contains(list, "*") || slices.Contains(list, name)
 	}
-	n := len(g.targets)
+	n, some := len(g.targets), false
 	for _, known := range g.schemas.Resources("*", "*", "*") {
-		if !named(r.Groups, known.Group) || !named(r.Versions, known.Version) || plural != "*" && plural != known.Plural || len(g.targets) >= n+manyTargets {
+		if !named(r.Groups, known.Group) || !named(r.Versions, known.Version) || plural != "*" && plural != known.Plural || plural == "*" && isExempt(known) || len(g.targets) >= n+manyTargets {
 			continue
 		}
 		if sub == "" || sub == "*" && plural == "*" {
 			g.target(requestTarget{resource: known})
+			some = true
 		}
 		for _, s := range known.Subresources {
 			if sub == "*" || sub == s.Name {
@@ -155,9 +179,22 @@ func (g *generator) resource(r policy.ResourceRule, plural, sub string) {
 			}
 		}
 	}
-	if len(g.targets) == n && sub == "" && !strings.Contains(plural, "*") {
+	for _, group := range r.Groups {
+		for _, version := range r.Versions {
+			if known, ok := g.schemas.ByResource(group, version, plural); ok && !some && sub == "" {
+				g.target(requestTarget{resource: known})
+				some = true
+			}
+		}
+	}
+	if !some && sub == "" && objectName.MatchString(plural) {
 		g.target(requestTarget{resource: guessedResource(r, plural)})
 	}
+}
+
+// isReview tells of what native policies are never asked about, and nobody means by a wildcard.
+func isExempt(r schema.Resource) bool {
+	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
 // guessedResource is one of a kind that is not known.

@@ -12,7 +12,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A generator makes requests that the rules of one policy are likely to care for.
+// A generator makes requests that policies are likely to care for.
 type generator struct {
 	hints   *hints
 	focus   *focus
@@ -25,11 +25,14 @@ type generator struct {
 	users      []string
 	groups     []string
 	namespaces []string
-	selectors  []*policy.Selector // of namespaces
-	selected   []*policy.Selector // of objects
-	annotated  []*policy.Selector // of their annotations
-	labels     []string           // keys of labels of namespaces that expressions read
-	notes      []string           // of their annotations
+	// accounts are names of service accounts that conditions name, and accountNamespaces theirs.
+	accounts          []string
+	accountNamespaces []string
+	selectors         []*policy.Selector // of namespaces
+	selected          []*policy.Selector // of objects
+	annotated         []*policy.Selector // of their annotations
+	labels            []string           // keys of labels of namespaces that expressions read
+	notes             []string           // of their annotations
 }
 
 // A requestTarget is a resource, or a subresource of one, that requests are about.
@@ -38,15 +41,35 @@ type requestTarget struct {
 	sub      *schema.Subresource
 }
 
-func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *schema.Set) *generator {
-	sources := []*policy.Node{p.Source}
-	for _, e := range exceptions {
-		sources = append(sources, e.Source)
-	}
-	g := &generator{hints: readHints(sources...), schemas: schemas, focus: &focus{}}
+func newGenerator(about Subject, schemas *schema.Set) *generator {
+	g := &generator{hints: about.hints(), schemas: schemas, focus: &focus{}}
 	g.users = []string{"alice", "system:serviceaccount:default:robot", "system:admin"}
 	g.groups = []string{"system:authenticated", "dev"}
 	g.namespaces = []string{"default", "prod", "kube-system"}
+	for _, p := range about.Policies {
+		g.policy(p)
+	}
+	g.shape = g.focus.shape()
+	for _, e := range about.Exceptions {
+		g.block(e.Match)
+	}
+	for _, p := range about.Policies {
+		if p.Namespaced() {
+			g.namespaces = add(g.namespaces, p.Namespace)
+		}
+	}
+	g.named = len(g.targets)
+	for _, k := range []string{"Pod", "ConfigMap", "Namespace"} {
+		g.kind(k)
+	}
+	return g
+}
+
+// policy has the generator care for what a policy is about.
+func (g *generator) policy(p *policy.Policy) {
+	for _, r := range p.Rules {
+		g.expressions(r)
+	}
 	for _, r := range policy.Expand(p) {
 		g.block(r.Match)
 		g.block(r.Exclude)
@@ -55,21 +78,14 @@ func newGenerator(p *policy.Policy, exceptions []*policy.Exception, schemas *sch
 		}
 	}
 	g.conditionValues(p.Source)
+	for _, name := range append(slices.Clip(g.accounts), "robot") {
+		for _, namespace := range append(slices.Clip(g.accountNamespaces), "default") {
+			g.subject(policy.Subject{Kind: "ServiceAccount", Name: name, Namespace: namespace})
+		}
+	}
 	if p.Validating != nil {
 		g.expressed(p.Validating)
 	}
-	g.shape = g.focus.shape()
-	for _, e := range exceptions {
-		g.block(e.Match)
-	}
-	if p.Namespaced() {
-		g.namespaces = add(g.namespaces, p.Namespace)
-	}
-	g.named = len(g.targets)
-	for _, k := range []string{"Pod", "ConfigMap", "Namespace"} {
-		g.kind(k)
-	}
-	return g
 }
 
 func (g *generator) block(b *policy.MatchBlock) {
@@ -125,6 +141,8 @@ func (g *generator) conditionValues(n *policy.Node) {
 		}{
 			{"userInfo.groups", func(s string) { g.subject(policy.Subject{Kind: "Group", Name: s}) }},
 			{"userInfo.username", func(s string) { g.subject(policy.Subject{Kind: "User", Name: s}) }},
+			{"serviceAccountName", func(s string) { g.accounts = add(g.accounts, s) }},
+			{"serviceAccountNamespace", func(s string) { g.accountNamespaces = add(g.accountNamespaces, s) }},
 			{"request.namespace", g.namespace},
 		} {
 			if strings.Contains(key.Str, of.path) {
@@ -303,7 +321,7 @@ func (g *generator) place(c *choice, t requestTarget, r *Request) {
 // objects gives the request what its operation has.
 func (g *generator) objects(c *choice, r *Request) {
 	if r.Operation == "CONNECT" {
-		r.Object = map[string]any{"apiVersion": r.Kind.APIVersion(), "kind": r.Kind.Kind}
+		r.Object = g.connection(c, r.Kind)
 		return
 	}
 	first := g.object(c, r)
@@ -326,6 +344,21 @@ func (g *generator) objects(c *choice, r *Request) {
 	if r.Operation == "CREATE" && c.percent(3) {
 		r.Name = "" // as for an object with generateName
 	}
+}
+
+// connection is what a connection is made with. An API server always has the command of an exec.
+func (g *generator) connection(c *choice, kind schema.GVK) map[string]any {
+	out := map[string]any{"apiVersion": kind.APIVersion(), "kind": kind.Kind}
+	if kind.Kind != "PodExecOptions" {
+		return out
+	}
+	m := &maker{choice: c, hints: g.hints}
+	command := []any{m.text("command")}
+	for range c.of(3) {
+		command = append(command, m.text("command"))
+	}
+	out["command"] = command
+	return out
 }
 
 // cross is a with some parts as in b.

@@ -100,5 +100,5 @@ func (l *lab) guarded(source []byte, seed uint64, guard translate.Guard) (*trial
 	if err != nil || len(e.Native()) == 0 {
 		return nil, err
 	}
-	return &trial{source: source, judges: e, generator: newGenerator(p, file.Exceptions, setting.Translate.Schemas)}, nil
+	return &trial{source: source, judges: e, generator: newGenerator(about(p, file.Exceptions), setting.Translate.Schemas)}, nil
 }

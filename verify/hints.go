@@ -306,6 +306,9 @@ func (p *pool) quantity(q resource.Quantity) {
 	p.quantities = add(p.quantities, more.String())
 	more.Sub(resource.MustParse("2"))
 	p.quantities = add(p.quantities, more.String())
+	if large := q.DeepCopy(); large.Mul(10) { // as where what is compared is divided by it
+		p.quantities = add(p.quantities, large.String())
+	}
 	if n, ok := q.AsInt64(); ok && n > -1<<40 && n < 1<<40 {
 		p.ints = add(p.ints, n)
 	}

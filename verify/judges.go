@@ -67,7 +67,7 @@ func NewJudges(p *policy.Policy, s Setting) (*Judges, error) {
 			out.native = append(out.native, f)
 		}
 	}
-	for _, params := range configMaps(p, s.Params, readHints(p.Source), s.Seed) {
+	for _, params := range configMaps([]*policy.Policy{p}, s.Params, readHints(p.Source), s.Seed) {
 		var objects []map[string]any
 		for _, u := range params {
 			objects = append(objects, u.Object)
@@ -98,24 +98,16 @@ func (j *Judges) Refused() (out []string) {
 // Native are the rules that both judges judge.
 func (j *Judges) Native() []*compile.Form { return j.native }
 
-// asked is a request as an API server hands it to admission. What a connection is made with
-// has no defaults of its kind.
+// asked is a request as an API server hands it to admission.
 func (j *Judges) asked(r *Request) *Request {
-	if r.Operation == "CONNECT" {
-		return r
-	}
-	out := *r
-	out.Object, out.OldObject = j.defaults.Fill(r.Object), j.defaults.Fill(r.OldObject)
-	return &out
+	return r.Filled(j.defaults)
 }
 
 // Judge asks both judges about a request, of which the objects are as somebody would write
 // them. There is an opinion for each native rule.
 func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error) {
-	r = j.asked(r)
-	request := judge.Recorded(r.admission(), r.json())
-	request.Namespace = r.namespaceObject()
-	both := j.worlds[r.world%len(j.worlds)]
+	request := j.asked(r).Recorded()
+	both := j.worlds[r.World(len(j.worlds))]
 	all, err := both.Judge(ctx, request)
 	if err == nil {
 		both.Mutate(ctx, request, all)
@@ -131,5 +123,5 @@ func (j *Judges) Judge(ctx context.Context, r *Request) ([]judge.Opinion, error)
 
 // params are the objects that rules look up when they judge a request.
 func (j *Judges) params(r *Request) []*unstructured.Unstructured {
-	return j.worlds[r.world%len(j.worlds)].params
+	return j.worlds[r.World(len(j.worlds))].params
 }

@@ -185,20 +185,38 @@ func (m *maker) entry(t *schema.Type, name, key string, f *focus, depth int) any
 
 func (m *maker) list(t *schema.Type, name string, f *focus, depth int) []any {
 	out := []any{}
-	for i := range one(m.choice, 1, 0, 2, 1, 2, 3) {
+	length := one(m.choice, 1, 0, 2, 1, 2, 3)
+	if many := m.counts(name); len(many) > 0 && m.percent(10) {
+		length = one(m.choice, many...)
+		m.left += 4 * length
+	}
+	for i := range length {
 		if i > 0 && m.left <= 0 {
 			break
 		}
 		out = append(out, m.value(t.Elem, name, f.at(anyElement), depth+1))
 	}
 	if isContainer(t.Elem) { // of which an API server takes no two of one name
-		names := map[any]bool{}
+		names := map[string]bool{}
 		out = slices.DeleteFunc(out, func(container any) bool {
-			name := container.(map[string]any)["name"]
-			repeated := names[name]
+			of, _ := container.(map[string]any) // of a kind without a schema it may be anything, its name too
+			name, ok := of["name"].(string)
+			repeated := ok && names[name]
 			names[name] = true
 			return repeated
 		})
+	}
+	return out
+}
+
+// counts are how many elements lists of a name may have to have, where a policy counts them.
+func (m *maker) counts(name string) (out []int) {
+	if p := m.hints.near[name]; p != nil {
+		for _, n := range p.ints {
+			if n > 3 && n <= 16 {
+				out = append(out, int(n))
+			}
+		}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package verify
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,17 +14,28 @@ import (
 // worlds is how many sets of ConfigMaps a policy that reads some is judged with.
 const worlds = 4
 
-// configMaps are sets of the ConfigMaps that a policy reads under a constant name
-// and that are not given, made by the seed. A policy that reads none has one set.
-func configMaps(p *policy.Policy, given []*unstructured.Unstructured, h *hints, seed uint64) [][]*unstructured.Unstructured {
-	entries := readsOf(p)
-	var missing []*policy.ContextEntry
-	seen := map[string]bool{}
-	for _, e := range entries {
-		namespace, name := nameOf(p, e.ConfigMap)
-		if key := namespace + "/" + name; !seen[key] && !strings.Contains(key, "{{") && !holdsObject(given, namespace, name) {
-			seen[key] = true
-			missing = append(missing, e)
+// madeUp is a ConfigMap that is to be made.
+type madeUp struct {
+	namespace, name string
+	keys            []string
+}
+
+// configMaps are sets of the ConfigMaps that policies read under a constant name
+// and that are not given, made by the seed. Policies that read none have one set.
+func configMaps(policies []*policy.Policy, given []*unstructured.Unstructured, h *hints, seed uint64) [][]*unstructured.Unstructured {
+	var missing []madeUp
+	for _, p := range policies {
+		for _, e := range readsOf(p) {
+			namespace, name := nameOf(p, e.ConfigMap)
+			at := slices.IndexFunc(missing, func(m madeUp) bool { return m.namespace == namespace && m.name == name })
+			switch {
+			case at >= 0:
+				for _, key := range keysOf(p.Source) {
+					missing[at].keys = add(missing[at].keys, key)
+				}
+			case !strings.Contains(namespace+name, "{{") && !holdsObject(given, namespace, name):
+				missing = append(missing, madeUp{namespace, name, keysOf(p.Source)})
+			}
 		}
 	}
 	if len(missing) == 0 {
@@ -33,9 +45,8 @@ func configMaps(p *policy.Policy, given []*unstructured.Unstructured, h *hints, 
 	for i := range worlds {
 		c := choose(seed + uint64(i))
 		set := append([]*unstructured.Unstructured{}, given...)
-		for _, e := range missing {
-			namespace, name := nameOf(p, e.ConfigMap)
-			set = append(set, configMap(c, h, namespace, name, keysOf(p.Source)))
+		for _, m := range missing {
+			set = append(set, configMap(c, h, m.namespace, m.name, m.keys))
 		}
 		out = append(out, set)
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kvap/kvap/internal/defaulting"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -90,6 +92,27 @@ func (r *Request) json() map[string]any {
 	}
 	return out
 }
+
+// Filled is a request as an API server hands it to admission. What a connection is made with
+// has no defaults of its kind.
+func (r *Request) Filled(defaults *defaulting.Defaulter) *Request {
+	if r.Operation == "CONNECT" {
+		return r
+	}
+	out := *r
+	out.Object, out.OldObject = defaults.Fill(r.Object), defaults.Fill(r.OldObject)
+	return &out
+}
+
+// Recorded is the request as judges take it.
+func (r *Request) Recorded() *judge.Request {
+	out := judge.Recorded(r.admission(), r.json())
+	out.Namespace = r.namespaceObject()
+	return out
+}
+
+// World is which of n sets of objects to look up the request is judged with.
+func (r *Request) World(n int) int { return r.world % n }
 
 // MarshalJSON is the request in the form that kvap eval reads.
 func (r *Request) MarshalJSON() ([]byte, error) {

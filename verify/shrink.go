@@ -18,47 +18,50 @@ import (
 // smaller. It is a number and no time, so that the same seed gives the same.
 const maxShrinking = 3000
 
-// shrink makes a disagreement smaller: first the decisions that the request was
-// made from, then the objects in it. What is left shows the same disagreement.
-func (s *search) shrink(ctx context.Context, made []byte, r *Request, o judge.Opinion) (*Request, judge.Opinion) {
-	sh := &shrinker{search: s, ctx: ctx, opinion: o, smallest: r, left: maxShrinking}
-	sh.decisions(slices.Clone(made))
-	sh.request()
-	return sh.smallest, sh.opinion
+// shrink makes a disagreement smaller. What is left shows the same disagreement.
+func (s *search) shrink(ctx context.Context, a Attempt, o judge.Opinion) (*Request, judge.Opinion) {
+	smallest := s.explore.Shrink(ctx, a, maxShrinking, func(r *Request) bool {
+		opinions, err := s.judges.Judge(ctx, r)
+		if err != nil {
+			return false
+		}
+		for _, other := range opinions {
+			if other.Rule == o.Rule && other.Native == o.Native && other.Status == o.Status && other.Agree() == o.Agree() {
+				o = other
+				return true
+			}
+		}
+		return false
+	})
+	return smallest, o
 }
 
 type shrinker struct {
-	search   *search
-	ctx      context.Context
-	opinion  judge.Opinion // of the smallest
-	smallest *Request
-	left     int
+	make       *generator
+	ctx        context.Context
+	same       func(*Request) bool // whether a request shows what the smallest shows
+	smallest   *Request
+	left, most int // how often it is asked
 }
 
-// try takes the request if it shows the same disagreement.
+// try takes the request if it shows the same.
 func (sh *shrinker) try(r *Request) bool {
 	if sh.left <= 0 || sh.ctx.Err() != nil {
 		return false
 	}
 	sh.left--
-	opinions, err := sh.search.judges.Judge(sh.ctx, r)
-	if err != nil {
+	if !sh.same(r) {
 		return false
 	}
-	for _, o := range opinions {
-		if o.Rule == sh.opinion.Rule && o.Native == sh.opinion.Native && o.Status == sh.opinion.Status && o.Agree() == sh.opinion.Agree() {
-			sh.opinion, sh.smallest = o, r
-			return true
-		}
-	}
-	return false
+	sh.smallest = r
+	return true
 }
 
 // decisions leaves out decisions, and makes others the plainest, as long as what
 // comes of them shows the disagreement.
 func (sh *shrinker) decisions(list []byte) {
-	works := func(list []byte) bool { return sh.try(sh.search.make.request(replay(list))) }
-	for again := true; again && sh.left > maxShrinking/3; {
+	works := func(list []byte) bool { return sh.try(sh.make.request(replay(list))) }
+	for again := true; again && sh.left > sh.most/3; {
 		again = false
 		for size := max(len(list)/2, 1); size > 0; size /= 2 {
 			for at := 0; at+size <= len(list); {
@@ -127,7 +130,7 @@ func (sh *shrinker) object(of func(*Request) *map[string]any) (smaller bool) {
 		}
 		r := *sh.smallest
 		without, ok := remove(*of(&r), path).(map[string]any)
-		if !ok || !sh.search.make.fits(without, r.Kind) {
+		if !ok || !sh.make.fits(without, r.Kind) {
 			continue
 		}
 		*of(&r) = without

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -106,12 +105,10 @@ func Policy(ctx context.Context, p *policy.Policy, o Options) (Evidence, error) 
 type search struct {
 	judges   *Judges
 	options  Options
-	make     *generator
-	coverage *coverage
-	chance   *rand.Rand
+	explore  *Explorer
+	coverage *Coverage
 	native   map[*compile.Form]*findings
-	refuted  int      // how many of them have a counterexample
-	queue    [][]byte // decisions that made something new
+	refuted  int // how many of them have a counterexample
 	tried    int
 }
 
@@ -124,8 +121,8 @@ type findings struct {
 
 func newSearch(j *Judges, o Options) *search {
 	s := &search{
-		judges: j, options: o, make: newGenerator(j.policy, o.Translate.Exceptions, o.Translate.Schemas),
-		chance: rand.New(rand.NewPCG(o.Seed, 0x6b766170)), native: map[*compile.Form]*findings{}, coverage: newCoverage(j.rules),
+		judges: j, options: o, explore: NewExplorer(about(j.policy, o.Translate.Exceptions), o.Translate.Schemas, o.Seed),
+		native: map[*compile.Form]*findings{}, coverage: NewCoverage(j.covered()),
 	}
 	for _, f := range j.Native() {
 		s.native[f] = &findings{verdicts: map[interp.Status]int{}}
@@ -158,20 +155,40 @@ func (s *search) run(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
+// about is one policy as a subject.
+func about(p *policy.Policy, exceptions []*policy.Exception) Subject {
+	return Subject{Policies: []*policy.Policy{p}, Exceptions: exceptions}
+}
+
+// A verdict is what both judges say of a rule.
+type verdict struct {
+	rule   *compile.Form
+	native apiserver.Outcome
+	interp interp.Status
+}
+
+// covered are the rules as coverage knows them.
+func (j *Judges) covered() (out []CoveredRule) {
+	for _, f := range j.rules {
+		out = append(out, CoveredRule{Name: f.Name, Source: f.Source, Whole: f.Source == nil && isOf(f) && f.Name == f.Rule.Policy.Name})
+	}
+	return out
+}
+
 // try judges one more request.
 func (s *search) try(ctx context.Context) error {
-	c := s.next()
-	r := s.make.request(c)
+	a := s.explore.Next()
+	r := a.Request
 	s.tried++
-	s.coverage.begin()
-	opinions, err := s.judges.Judge(interp.Observed(ctx, s.coverage.observe), r)
+	s.coverage.Begin()
+	opinions, err := s.judges.Judge(interp.Observed(ctx, s.coverage.Observe), r)
 	if err != nil {
 		return fmt.Errorf("a request cannot be judged: %w: %s", err, r)
 	}
 	for _, o := range opinions {
-		s.coverage.verdict(o)
+		s.coverage.Note(verdict{o.Rule, o.Native, o.Status})
 	}
-	fresh := s.coverage.fresh
+	fresh := s.coverage.Fresh()
 	for _, o := range opinions {
 		f := s.native[o.Rule]
 		f.verdicts[o.Status]++
@@ -179,46 +196,20 @@ func (s *search) try(ctx context.Context) error {
 			f.matched++
 		}
 		if !o.Agree() && f.counterexample == nil {
-			small, opinion := s.shrink(ctx, c.made(), r, o)
+			small, opinion := s.shrink(ctx, a, o)
 			f.counterexample = &Counterexample{Opinion: opinion, Request: small, Asked: s.judges.asked(small), Params: s.judges.params(small), Tried: s.tried}
 			s.refuted++
 		}
 	}
 	if fresh {
-		s.queue = append(s.queue, c.made())
+		s.explore.Keep(a)
 	}
 	return nil
 }
 
-// next are the decisions for one more request: new ones, or those of one that
-// showed something new, changed in some places.
-func (s *search) next() *choice {
-	if len(s.queue) == 0 || s.chance.IntN(3) == 0 {
-		return follow(nil, s.chance)
-	}
-	// the later ones needed more luck to find
-	from := s.queue[max(s.chance.IntN(len(s.queue)), s.chance.IntN(len(s.queue)))]
-	list := append([]byte{}, from...)
-	for range 1 + s.chance.IntN(4) {
-		if len(list) == 0 {
-			break
-		}
-		at := s.chance.IntN(len(list))
-		switch s.chance.IntN(6) {
-		case 0:
-			list = list[:at]
-		case 1:
-			list = append(list[:at], list[at+1:]...)
-		default:
-			list[at] = byte(s.chance.IntN(256))
-		}
-	}
-	return follow(list, s.chance)
-}
-
 func (s *search) evidence() []RuleEvidence {
 	var out []RuleEvidence
-	for _, f := range s.judges.rules {
+	for i, f := range s.judges.rules {
 		if !isOf(f) {
 			continue
 		}
@@ -226,8 +217,8 @@ func (s *search) evidence() []RuleEvidence {
 		if found := s.native[f]; found != nil {
 			e.Target = translate.Native // as what is deployed may be, although this run would not make it so
 			e.Native, e.Requests, e.Matched, e.Verdicts = true, s.tried, found.matched, found.verdicts
-			e.BothWays, e.Predicates = s.coverage.bothWays(f)
-			e.Unseen = s.coverage.oneWay(f)
+			e.BothWays, e.Predicates = s.coverage.BothWays(i)
+			e.Unseen = s.coverage.OneWay(i)
 			e.Counterexample = found.counterexample
 		}
 		out = append(out, e)

@@ -159,7 +159,7 @@ func TestSeed(t *testing.T) {
 func TestRequestsAreValid(t *testing.T) {
 	for _, source := range []string{typical, strings.ReplaceAll(typical, "kinds: [Pod]", "kinds: [Deployment, Service, Namespace, ClusterRole, Gadget, Widget, Pod/exec, Deployment/scale]")} {
 		p := parsed(t, source)
-		g := newGenerator(p, nil, theLab().setting.Translate.Schemas)
+		g := newGenerator(about(p, nil), theLab().setting.Translate.Schemas)
 		kinds := map[string]bool{}
 		for seed := range uint64(400) {
 			r := g.request(choose(seed))
@@ -274,7 +274,7 @@ func TestCutNames(t *testing.T) {
 
 // A wildcard for the kind in front of a subresource is tried with kinds that have it.
 func TestWildcardSubresource(t *testing.T) {
-	g := newGenerator(parsed(t, strings.ReplaceAll(typical, "kinds: [Pod]", "kinds: [apps/v1/*/scale]")), nil, theLab().setting.Translate.Schemas)
+	g := newGenerator(about(parsed(t, strings.ReplaceAll(typical, "kinds: [Pod]", "kinds: [apps/v1/*/scale]")), nil), theLab().setting.Translate.Schemas)
 	tried := map[string]bool{}
 	for seed := range uint64(200) {
 		if r := g.request(choose(seed)); r.Subresource == "scale" {
