@@ -74,6 +74,7 @@ interp/internal/merge:
 interp/internal/wildcard:
 interp/internal/cellib: internal/budget
 verify: compile internal/defaulting internal/judge policy cel jmespath translate vap vap/apiserver interp schema diag
+diff: cel diag internal/cores internal/defaulting internal/judge internal/textdiff interp policy schema vap vap/apiserver verify
 api/v1alpha1:
 deploy/crds:
 migrate: api/v1alpha1 compile policy report diag

@@ -84,7 +84,7 @@ itself, with no webhook. It says which rule went where, and why.`,
 		}
 		return cmd.Help()
 	}
-	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newStatus(), newMigrate(), newController(), newUninstall(), newDev(), newExplain(), newVersion(), newManual())
+	root.AddCommand(newConvert(), newCheck(), newEval(), newTest(), newVerify(), newDiff(), newStatus(), newMigrate(), newController(), newUninstall(), newDev(), newExplain(), newVersion(), newManual())
 	offerWords(root)
 	return root
 }

@@ -162,17 +162,26 @@ func (f verifyFlags) options(paths []string) (verify.Options, convert.Choices, e
 	case f.save == "-":
 		return o, c, errSaveToOutput
 	}
-	if n, err := strconv.Atoi(f.budget); err == nil {
-		o.Requests = n
-	} else if o.Time, err = time.ParseDuration(f.budget); err != nil {
-		return o, c, fmt.Errorf("--budget %s: want a number of requests, or a time such as 10s", f.budget)
+	var err error
+	if o.Requests, o.Time, err = budgetOf(f.budget); err != nil {
+		return o, c, err
 	}
-	if o.Requests <= 0 && o.Time <= 0 {
-		return o, c, fmt.Errorf("--budget %s: want more than nothing", f.budget)
-	}
-	c, err := f.Choices()
+	c, err = f.Choices()
 	o.Translate = c.Translate
 	return o, c, err
+}
+
+// budgetOf is a number of requests, or a time.
+func budgetOf(text string) (requests int, during time.Duration, err error) {
+	if requests, err = strconv.Atoi(text); err != nil {
+		if during, err = time.ParseDuration(text); err != nil {
+			return 0, 0, fmt.Errorf("--budget %s: want a number of requests, or a time such as 10s", text)
+		}
+	}
+	if requests <= 0 && during <= 0 {
+		return 0, 0, fmt.Errorf("--budget %s: want more than nothing", text)
+	}
+	return requests, during, nil
 }
 
 // read reads the policies that can be verified, and what they look up.

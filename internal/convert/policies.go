@@ -39,6 +39,29 @@ func Read(paths []string, kustomize string, stdin io.Reader, release cel.Release
 	if err != nil {
 		return nil, err
 	}
+	in := gather(sources, found)
+	in.check(release)
+	return in, nil
+}
+
+// ReadToCompare reads sources as Read does, save that native policies without a binding count
+// everywhere. Their names are returned.
+func ReadToCompare(sources []input.Source, found diag.List, release cel.Release) (in *Input, unbound []string) {
+	in = gather(sources, found)
+	for _, p := range in.Deployed.Policies {
+		if len(in.Deployed.BindingsOf(p.Name)) == 0 {
+			unbound = append(unbound, p.Name)
+			in.Found = append(in.Found, diag.Notef(in.Deployed.Pos(p), diag.MissingObject,
+				"the ValidatingAdmissionPolicy %s has no binding here; it is compared as if bound to everything, and its action is not compared", p.Name))
+		}
+	}
+	in.Deployed, in.Mutations = in.Deployed.Bound(), in.Mutations.Bound()
+	in.check(release)
+	return in, unbound
+}
+
+// gather reads what is in the sources.
+func gather(sources []input.Source, found diag.List) *Input {
 	in := &Input{Sources: sources, Compilation: Compilation{Found: found}}
 	for _, s := range sources {
 		if mayHoldNative(s.Data) {
@@ -48,12 +71,16 @@ func Read(paths []string, kustomize string, stdin io.Reader, release cel.Release
 		in.parse(s)
 	}
 	in.dropRepeated()
+	return in
+}
+
+// check leaves out what enforces nothing or is refused, and reads params.
+func (in *Input) check(release cel.Release) {
 	in.Found = append(in.Found, in.Deployed.Check(apiserver.NewChecker(release), release.String())...)
 	in.Found = append(in.Found, in.Deployed.Dependent(release.String(), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []apiserver.Difference {
 		return apiserver.Differences(p, release)
 	})...)
 	in.readParams()
-	return in, nil
 }
 
 // mayHoldNative tells a file of native objects from others before it is parsed.

@@ -1,0 +1,382 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kvap/kvap/diag"
+)
+
+// A Diff is what a search for differences between two sets of policies found.
+type Diff struct {
+	Old         string           `json:"old"` // as they were named
+	New         string           `json:"new"`
+	Seed        uint64           `json:"seed"`
+	Ignored     []string         `json:"ignored"`
+	Comparisons []DiffComparison `json:"comparisons"`
+	NotJudged   []DiffNotJudged  `json:"notJudged"`
+	Totals      DiffTotals       `json:"totals"`
+}
+
+// A DiffComparison is the evidence for one pair of rules, or of policies. By says how the two were
+// found to belong together.
+type DiffComparison struct {
+	Old         DiffPart         `json:"old"`
+	New         DiffPart         `json:"new"`
+	By          string           `json:"by"`
+	Whole       bool             `json:"whole"` // the rules do not pair one to one
+	Written     bool             `json:"writtenTheSame"`
+	Requests    int              `json:"requests"`
+	LeftOut     int              `json:"leftOut"` // requests in namespaces that bindings of one side leave out
+	Differences []DiffDifference `json:"differences"`
+	Error       string           `json:"error,omitempty"`
+}
+
+// A DiffPart is what of a side was compared, and how much of it was tried out. Unpaired are rules
+// without a counterpart of their name.
+type DiffPart struct {
+	Policies  []string `json:"policies"`
+	Rules     []string `json:"rules"`
+	Unpaired  []string `json:"unpaired"`
+	File      string   `json:"file,omitempty"`
+	Line      int      `json:"line,omitempty"`
+	Matched   int      `json:"matched"`
+	Violated  int      `json:"violated"`
+	Passed    int      `json:"passed"`
+	Erred     int      `json:"erred"`
+	Questions int      `json:"questions"`
+	BothWays  int      `json:"bothWays"`
+	Unseen    []string `json:"unseen"`
+}
+
+// A DiffDifference is a request on which the sides differ. Line is the request as kvap eval reads
+// it; there is none where a part has no counterpart and says nothing of any request that was made.
+type DiffDifference struct {
+	Kind      string           `json:"kind"`
+	Tried     int              `json:"tried"`
+	Old       DiffAnswer       `json:"old"`
+	New       DiffAnswer       `json:"new"`
+	Summary   string           `json:"-"` // who does what, in words
+	Object    map[string]any   `json:"-"`
+	OldObject map[string]any   `json:"-"`
+	Changes   string           `json:"changes,omitempty"` // of the object, from the old side to the new one
+	Line      json.RawMessage  `json:"line,omitempty"`
+	Params    []map[string]any `json:"params,omitempty"`
+}
+
+// A DiffAnswer is what a side says of a request.
+type DiffAnswer struct {
+	Outcome       string   `json:"outcome"`
+	Actions       []string `json:"actions"`
+	FailurePolicy string   `json:"failurePolicy,omitempty"` // of an error
+	Message       string   `json:"message,omitempty"`
+}
+
+// A DiffNotJudged is a rule that was not compared.
+type DiffNotJudged struct {
+	Policy string `json:"policy"`
+	Rule   string `json:"rule"`
+	Why    string `json:"why"`
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+}
+
+// DiffTotals count comparisons.
+type DiffTotals struct {
+	Comparisons int            `json:"comparisons"`
+	Same        int            `json:"same"`
+	Different   int            `json:"different"`
+	NotCompared int            `json:"notCompared"` // nothing was seen that could tell the sides apart
+	Thin        int            `json:"thin"`        // of the same ones, those with little evidence
+	Requests    int            `json:"requests"`
+	NotJudged   int            `json:"notJudged"` // rules
+	Kinds       map[string]int `json:"kinds"`     // of differences
+}
+
+// NewDiff counts.
+func NewDiff(d Diff) Diff {
+	d.Totals = DiffTotals{Comparisons: len(d.Comparisons), NotJudged: len(d.NotJudged), Kinds: map[string]int{}}
+	for _, c := range d.Comparisons {
+		d.Totals.Requests += c.Requests
+		for _, f := range c.Differences {
+			d.Totals.Kinds[f.Kind]++
+		}
+		switch {
+		case len(c.Differences) > 0:
+			d.Totals.Different++
+		case c.notCompared() != "":
+			d.Totals.NotCompared++
+		default:
+			d.Totals.Same++
+			if c.thin() != "" {
+				d.Totals.Thin++
+			}
+		}
+	}
+	return d
+}
+
+// notCompared is why no request could tell the sides apart; "" where some could.
+func (c DiffComparison) notCompared() string {
+	switch {
+	case c.Error != "":
+		return c.Error
+	case c.Written:
+		return ""
+	case c.Old.Matched+c.New.Matched == 0:
+		return "no request matched"
+	case c.Old.Violated+c.New.Violated+c.Old.Erred+c.New.Erred == 0 && !c.mutates():
+		return "no request violated either"
+	}
+	return ""
+}
+
+// mutates tells of a comparison of objects, which nothing violates.
+func (c DiffComparison) mutates() bool {
+	return slices.Contains(c.Old.Rules, "mutations") || slices.Contains(c.New.Rules, "mutations")
+}
+
+// thin is why the evidence is little; "" where it is not.
+func (c DiffComparison) thin() string {
+	old, new := c.Old.Questions-c.Old.BothWays, c.New.Questions-c.New.BothWays
+	switch {
+	case c.Written:
+		return ""
+	case old > 0 && new > 0:
+		return fmt.Sprintf("%d and %d questions not seen both ways", old, new)
+	case old+new > 0:
+		return Count(old+new, "question", "questions") + " not seen both ways"
+	}
+	return ""
+}
+
+// kinds are those of the differences, in their order.
+func (c DiffComparison) kinds() string {
+	var out []string
+	for _, d := range c.Differences {
+		out = append(out, d.Kind)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (c DiffComparison) result() string {
+	switch {
+	case len(c.Differences) > 0:
+		return "DIFFER: " + c.kinds()
+	case c.notCompared() != "":
+		return "not compared: " + c.notCompared()
+	case c.Written:
+		return "same: written the same"
+	case c.thin() != "":
+		return "no difference; thin: " + c.thin()
+	}
+	return "no difference"
+}
+
+// title names a part: the policy and the rule, where the rule has another name.
+func (p DiffPart) title() string {
+	switch {
+	case len(p.Rules) == 0:
+		return "-"
+	case len(p.Policies) > 1:
+		return strings.Join(p.Policies, " + ")
+	case len(p.Rules) > 1:
+		return p.Policies[0] + " (" + Count(len(p.Rules), "rule", "rules") + ")"
+	case p.Policies[0] == p.Rules[0]:
+		return p.Rules[0]
+	}
+	return p.Policies[0] + "/" + p.Rules[0]
+}
+
+func (c DiffComparison) row() []string {
+	counts := []string{"-", "-", "-"}
+	if !c.Written && c.Error == "" {
+		counts = []string{
+			strconv.Itoa(c.Requests - c.LeftOut), fmt.Sprintf("%d | %d", c.Old.Violated+c.Old.Erred, c.New.Violated+c.New.Erred),
+			fmt.Sprintf("%d/%d | %d/%d", c.Old.BothWays, c.Old.Questions, c.New.BothWays, c.New.Questions),
+		}
+	}
+	return append(append([]string{c.Old.title(), c.New.title(), c.By}, counts...), c.result())
+}
+
+// rows is the table, with its header.
+func (d Diff) rows() [][]string {
+	rows := [][]string{{"OLD", "NEW", "PAIRED BY", "REQUESTS", "VIOLATED", "QUESTIONS", "RESULT"}}
+	for _, c := range d.Comparisons {
+		rows = append(rows, c.row())
+	}
+	return rows
+}
+
+// WriteJSON writes the comparison for programs.
+func (d Diff) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(d)
+}
+
+// WriteText writes one line for each comparison, every request on which the sides differ with both
+// answers, and the totals. Where all is set, what was not seen both ways is listed too.
+func (d Diff) WriteText(w io.Writer, all bool) error {
+	var details strings.Builder
+	for _, c := range d.Comparisons {
+		c.details(&details, all)
+	}
+	for _, n := range d.NotJudged {
+		fmt.Fprintf(&details, "\n%s/%s is not compared: it %s\n", n.Policy, n.Rule, n.Why)
+	}
+	if details.Len() > 0 {
+		details.WriteByte('\n')
+	}
+	return writeTable(w, d.rows(), details.String()+d.Totals.String())
+}
+
+// title is that of both parts, once where they are called the same.
+func (c DiffComparison) title() string {
+	if old, new := c.Old.title(), c.New.title(); old != new {
+		return old + " -> " + new
+	}
+	return c.Old.title()
+}
+
+func (c DiffComparison) details(b *strings.Builder, all bool) {
+	title := c.title()
+	if c.Whole {
+		fmt.Fprintf(b, "\n%s: the rules do not pair one to one, so the whole of both is compared", title)
+		writeUnpaired(b, "old", c.Old.Unpaired)
+		writeUnpaired(b, "new", c.New.Unpaired)
+		b.WriteByte('\n')
+	}
+	if c.LeftOut > 0 && all {
+		fmt.Fprintf(b, "\n%s: %s not compared: bindings of one side leave out their namespaces, which on the other Kyverno's configuration does\n", title, Count(c.LeftOut, "request", "requests"))
+	}
+	for _, d := range c.Differences {
+		fmt.Fprintf(b, "\n%s: %s\n", title, d.headline(c))
+		if d.Line == nil {
+			continue
+		}
+		d.Old.write(b, "old")
+		d.New.write(b, "new")
+		fmt.Fprintf(b, "  request: %s\n", d.Summary)
+		writeObject(b, "object", d.Object)
+		writeObject(b, "old object", d.OldObject)
+		writeIndented(b, "changes (-old +new)", d.Changes)
+		for _, object := range d.Params {
+			writeObject(b, "looked up", object)
+		}
+		fmt.Fprintf(b, "  for kvap eval --requests: %s\n", d.Line)
+	}
+	if !all {
+		return
+	}
+	for _, side := range []struct {
+		name string
+		DiffPart
+	}{{"old", c.Old}, {"new", c.New}} {
+		for _, u := range side.Unseen {
+			fmt.Fprintf(b, "\n%s: %s: not seen both ways: %s\n", title, side.name, inLines(u))
+		}
+	}
+}
+
+func writeUnpaired(b *strings.Builder, side string, names []string) {
+	if len(names) > 0 {
+		fmt.Fprintf(b, "; only %s: %s", side, strings.Join(names, ", "))
+	}
+}
+
+// headline says what kind of difference it is.
+func (d DiffDifference) headline(c DiffComparison) string {
+	if d.Kind == "unpaired" {
+		side := "new"
+		if len(c.New.Rules) == 0 {
+			side = "old"
+		}
+		if d.Line == nil {
+			return "unpaired: only the " + side + " side has it; no request was found of which it says anything"
+		}
+		return "unpaired: only the " + side + " side has it, found by request " + strconv.Itoa(d.Tried)
+	}
+	what := map[string]string{
+		"verdict": "verdict: one side finds a violation, the other none", "scope": "scope: one side finds a violation, the other is not about the request",
+		"object": "object: the sides change it to different ones", "failurePolicy": "failurePolicy: an error refuses on one side and admits on the other",
+		"action": "action: what follows from a violation differs", "message": "message: the violation is the same, the words differ",
+	}[d.Kind]
+	return what + ", found by request " + strconv.Itoa(d.Tried)
+}
+
+// String is the answer in a few words.
+func (a DiffAnswer) String() string {
+	out := a.Outcome
+	if len(a.Actions) > 0 && (a.Outcome == "violated" || a.Outcome == "errs") {
+		out += " (" + strings.Join(a.Actions, ", ") + ")"
+	}
+	if a.FailurePolicy != "" {
+		out += ", failurePolicy " + a.FailurePolicy
+	}
+	return out
+}
+
+func (a DiffAnswer) write(b *strings.Builder, side string) {
+	text := a.String()
+	if a.Message != "" {
+		text += ": " + a.Message
+	}
+	writeIndented(b, side, text)
+}
+
+// String is the totals in a sentence.
+func (t DiffTotals) String() string {
+	s := fmt.Sprintf("%s: %d without a difference, %d differ", Count(t.Comparisons, "comparison", "comparisons"), t.Same, t.Different)
+	if t.NotCompared > 0 {
+		s += fmt.Sprintf(", %d not compared", t.NotCompared)
+	}
+	s += "; " + Count(t.Requests, "request", "requests")
+	if t.Thin > 0 {
+		s += fmt.Sprintf("; %d on thin evidence", t.Thin)
+	}
+	if t.NotJudged > 0 {
+		s += "; " + Count(t.NotJudged, "rule", "rules") + " not judged"
+	}
+	return s
+}
+
+// Alerts are the differences, at what is new of them, or at what is old.
+func (d Diff) Alerts() []Alert {
+	var out []Alert
+	for _, c := range d.Comparisons {
+		pos := diag.Pos{File: c.New.File, Line: c.New.Line, Col: 1}
+		if len(c.New.Rules) == 0 {
+			pos = diag.Pos{File: c.Old.File, Line: c.Old.Line, Col: 1}
+		}
+		for _, f := range c.Differences {
+			a := Alert{Rule: "differs-in-" + f.Kind, Severity: diag.Error, Pos: pos, Of: c.title(), Message: c.title() + ": " + f.headline(c)}
+			if f.Line != nil {
+				a.Message += ": " + f.Summary + "; old: " + f.Old.line() + "; new: " + f.New.line()
+			}
+			if slices.Contains([]string{"action", "message", "failurePolicy"}, f.Kind) {
+				a.Severity = diag.Warning
+			}
+			out = append(out, a)
+		}
+		if why := c.notCompared(); why != "" && len(c.Differences) == 0 {
+			out = append(out, Alert{Rule: "not-compared", Severity: diag.Warning, Pos: pos, Of: c.title(), Message: c.title() + " is not compared: " + why})
+		}
+	}
+	for _, n := range d.NotJudged {
+		out = append(out, Alert{Rule: "not-compared", Severity: diag.Warning, Pos: diag.Pos{File: n.File, Line: n.Line, Col: 1}, Of: n.Policy + "/" + n.Rule, Message: n.Policy + "/" + n.Rule + " is not compared: it " + n.Why})
+	}
+	return sorted(out)
+}
+
+func (a DiffAnswer) line() string {
+	if a.Message == "" {
+		return a.String()
+	}
+	return a.String() + ": " + inLine(a.Message)
+}
