@@ -165,10 +165,6 @@ func TestFixturesInCEL(t *testing.T) {
 			if p.Spec.ParamKind != nil {
 				continue
 			}
-			one := *p
-			one.Annotations = nil
-			old.Deployed.Policies = append(old.Deployed.Policies, &one)
-			old.Deployed.Bindings = append(old.Deployed.Bindings, native.Deployed.BindingsOf(p.Name)...)
 			spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&p.Spec)
 			if err != nil {
 				t.Fatal(err)
@@ -178,6 +174,13 @@ func TestFixturesInCEL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if strings.Contains(string(text), "oldObject") { // which, where there is none, is empty for Kyverno and null here
+				continue
+			}
+			one := *p
+			one.Annotations = nil
+			old.Deployed.Policies = append(old.Deployed.Policies, &one)
+			old.Deployed.Bindings = append(old.Deployed.Bindings, native.Deployed.BindingsOf(p.Name)...)
 			written = append(append(written, "---\n"...), text...)
 		}
 		if len(old.Deployed.Policies) == 0 {
