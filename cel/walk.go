@@ -258,6 +258,14 @@ func (v Value) Selected() (of Value, name string, ok bool) {
 	return Value{v.n.args[0]}, v.n.name, true
 }
 
+// Branches are the two values of which v is one, where v is a choice by a condition.
+func (v Value) Branches() []Value {
+	if v.n.op != opCond {
+		return nil
+	}
+	return []Value{{v.n.args[1]}, {v.n.args[2]}}
+}
+
 // Picked is v with x in the place of {'a': x}.a.
 func (v Value) Picked() Value {
 	return v.Rewrite(func(v Value) Value {

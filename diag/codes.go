@@ -673,6 +673,18 @@ const (
 	//
 	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
 	LateKind Code = 223
+	// NoKyvernoForm occurs with --to kyverno, when a rule has no form among Kyverno's kinds
+	// in CEL, or kvap writes none: what it says in CEL asks for something that these kinds do
+	// not have, as the authorizer, or it is a rule of another type than validate and mutate.
+	// The rule stays as it is, and a folder gets it in remainder/, as a policy of kyverno.io.
+	//
+	// The sentence says what stands in the way, and what to do: mostly to write that rule by
+	// hand as a GeneratingPolicy, an ImageValidatingPolicy or a DeletingPolicy.
+	//
+	// Example:
+	//
+	//	$ kvap convert --to kyverno policies/ -o cel/
+	NoKyvernoForm Code = 224
 )
 
 // 3xx: native, but different in a way the user must know.

@@ -53,6 +53,7 @@ func Codes() []Code {
 		ChangesExisting,
 		RunsOnce,
 		LateKind,
+		NoKyvernoForm,
 		WildcardKey,
 		GuessedResource,
 		MessageVariable,
@@ -717,6 +718,16 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Nothing is to be done.",
 			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
+	case NoKyvernoForm:
+		return "NoKyvernoForm",
+			"Occurs with --to kyverno, when a rule has no form among Kyverno's kinds\n" +
+				"in CEL, or kvap writes none: what it says in CEL asks for something that these kinds do\n" +
+				"not have, as the authorizer, or it is a rule of another type than validate and mutate.\n" +
+				"The rule stays as it is, and a folder gets it in remainder/, as a policy of kyverno.io.\n" +
+				"\n" +
+				"The sentence says what stands in the way, and what to do: mostly to write that rule by\n" +
+				"hand as a GeneratingPolicy, an ImageValidatingPolicy or a DeletingPolicy.",
+			"$ kvap convert --to kyverno policies/ -o cel/"
 	case WildcardKey:
 		return "WildcardKey",
 			"Occurs when a pattern has a wildcard in a key of labels or\n" +

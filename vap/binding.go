@@ -56,7 +56,7 @@ func (e *emitter) matchResources(b Binding) *admissionregistrationv1.MatchResour
 	if c.NamespaceSelector.IsEmpty() && c.ObjectSelector.IsEmpty() && len(c.Rules) == 0 {
 		return nil
 	}
-	return c.object()
+	return c.MatchResources()
 }
 
 func (p *ParamRef) object() *admissionregistrationv1.ParamRef {

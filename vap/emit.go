@@ -204,7 +204,7 @@ func (e *emitter) policy(name string) *admissionregistrationv1.ValidatingAdmissi
 	}
 	spec := admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		ParamKind:        e.paramKind(),
-		MatchConstraints: d.Constraints.withoutOwn().object(),
+		MatchConstraints: d.Constraints.withoutOwn().MatchResources(),
 		FailurePolicy:    &failure,
 	}
 	spec.MatchConditions = e.conditions()
@@ -393,7 +393,8 @@ func (e *emitter) audits() []admissionregistrationv1.AuditAnnotation {
 	return out
 }
 
-func (c Constraints) object() *admissionregistrationv1.MatchResources {
+// MatchResources are the constraints as the API has them, with its defaults.
+func (c Constraints) MatchResources() *admissionregistrationv1.MatchResources {
 	policy := admissionregistrationv1.MatchPolicyType(c.MatchPolicy)
 	if policy == "" {
 		policy = defaultMatchPolicy

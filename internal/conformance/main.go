@@ -24,6 +24,7 @@ func main() {
 	flag.StringVar(&c.guard, "guard", string(translate.GuardAuto), "whether objects have guards: auto or never")
 	flag.StringVar(&c.pack, "pack", string(translate.PackPolicy), "what shares an object: rule, policy or match")
 	flag.BoolVar(&c.typeCheck, "typecheck", false, "print what the API server's type checker says of the objects; no failure")
+	flag.StringVar(&c.to, "to", "", "kyverno: judge by policies of Kyverno's kinds in CEL, made of the native ones, and by nothing else")
 	flag.BoolVar(&c.verbose, "v", false, "print each disagreement")
 	flag.IntVar(&c.max, "max", 5, "with -v, how many disagreements of a rule to print; 0 for all")
 	flag.Parse()
@@ -39,6 +40,7 @@ func main() {
 
 type config struct {
 	corpus, only, release string
+	to                    string
 	guard, pack           string
 	interp, typeCheck     bool
 	verbose               bool
@@ -64,6 +66,9 @@ func run(w io.Writer, c config) (ok bool, err error) {
 	subjects, err := subjectsOf(c, index)
 	if err != nil {
 		return false, err
+	}
+	if c.to == "kyverno" {
+		return runKyverno(w, c, compiler, subjects)
 	}
 	natively, err := newMutations(c.release)
 	if err != nil {

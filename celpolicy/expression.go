@@ -1,0 +1,170 @@
+package celpolicy
+
+import (
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// width is how long the lines of expressions are.
+const width = 100
+
+// paramsName is the variable for what was the params of a native policy.
+const paramsName = "params"
+
+// expressions are those of one object, on their way from the native form. What differs:
+//
+//	native                             here
+//	object == null                     request.operation == 'DELETE'
+//	oldObject == null                  !has(oldObject.metadata)
+//	params.data.a                      variables.params.data.a
+//	object.?a.orValue(true)            object.?a.orValue(true) == true
+//
+// An object that is not there is an empty map, in match conditions that Kyverno hands to the
+// API server it is null: what is written here means the same in both.
+type expressions struct {
+	policy  *policy.Policy
+	draft   *vap.Draft
+	binding vap.Binding
+	params  cel.Value // zero where there are none
+	// untyped are variables of which nobody knows the type: those that end in orValue.
+	untyped map[string]bool
+	why     *diag.Diagnostic // the first thing that has no form
+}
+
+func newExpressions(p *policy.Policy, d *vap.Draft, b vap.Binding) *expressions {
+	e := &expressions{policy: p, draft: d, binding: b, untyped: map[string]bool{}}
+	if b.Param != nil {
+		e.params = e.paramsOf(*b.Param)
+	}
+	return e
+}
+
+// refuse leaves the object without a form.
+func (e *expressions) refuse(what string) {
+	if e.why == nil {
+		pos := e.policy.Pos
+		if len(e.draft.Members) > 0 {
+			pos = e.draft.Members[0].Pos
+		}
+		d := diag.Warnf(pos, diag.NoKyvernoForm, "Kyverno's kinds in CEL have no form for %s; the rule stays as it is", what)
+		e.why = &d
+	}
+}
+
+// paramsOf is what reads the params.
+func (e *expressions) paramsOf(ref vap.ParamRef) cel.Value {
+	kind := e.draft.ParamKind
+	if kind == nil || kind.APIVersion != "v1" || kind.Kind != "ConfigMap" || ref.Selector != nil {
+		e.refuse("params that are not one ConfigMap")
+		return cel.Null()
+	}
+	if ref.NotFound == "Allow" {
+		e.refuse("params that need not be there")
+	}
+	args := []cel.Value{cel.String("v1"), cel.String("configmaps")}
+	switch {
+	case !e.policy.Namespaced() && ref.Namespace == "":
+		args = append(args, cel.Ident("request").Field("namespace"))
+	case !e.policy.Namespaced():
+		args = append(args, cel.String(ref.Namespace))
+	case ref.Namespace != "" && ref.Namespace != e.policy.Namespace:
+		e.refuse("a policy of a namespace that reads a ConfigMap of another")
+	}
+	return cel.Ident("resource").Call("Get", append(args, cel.String(ref.Name))...)
+}
+
+// text is an expression as Kyverno's kinds have it. Match conditions know no variables.
+func (e *expressions) text(native string, variables bool) string {
+	v := e.value(native, variables)
+	if text := v.Written(); text != "" {
+		return text
+	}
+	return v.Text(width)
+}
+
+func (e *expressions) value(native string, variables bool) cel.Value {
+	v, err := cel.Parse(native)
+	if err != nil {
+		e.refuse("an expression that cannot be read")
+		return cel.Null()
+	}
+	if v.Count("authorizer") > 0 {
+		e.refuse("a question to the authorizer, which Kyverno does not have")
+	}
+	if v.Count("params") > 0 {
+		params := e.params
+		if variables {
+			params = cel.Ident("variables").Field(paramsName)
+		}
+		v = v.Substitute("params", params)
+	}
+	return present(v)
+}
+
+// present asks in Kyverno's way whether there is an object, or an old one.
+func present(v cel.Value) cel.Value {
+	object, old := cel.Ident("object"), cel.Ident("oldObject")
+	deletes := cel.Ident("request").Field("operation")
+	changed := false
+	out := v.Rewrite(func(w cel.Value) cel.Value {
+		for _, question := range []struct{ asked, instead cel.Bool }{
+			{object.Eq(cel.Null()), deletes.Eq(cel.String("DELETE"))},
+			{object.Ne(cel.Null()), deletes.Ne(cel.String("DELETE"))},
+			{old.Eq(cel.Null()), cel.Not(old.Has("metadata"))},
+			{old.Ne(cel.Null()), old.Has("metadata")},
+		} {
+			if cel.Equal(w, question.asked.Value) {
+				changed = true
+				return question.instead.Value
+			}
+		}
+		return w
+	})
+	if !changed {
+		return v // as it was written
+	}
+	return out
+}
+
+// boolean is a condition. One of which Kyverno does not know the type is compared with true.
+func (e *expressions) boolean(native string, variables bool) string {
+	text := e.text(native, variables)
+	if !e.isUntyped(text) {
+		return text
+	}
+	v, _ := cel.Parse(text)
+	return v.Eq(cel.Lit(true).Value).Text(width)
+}
+
+// string is a text. One of which Kyverno does not know the type is made a string.
+func (e *expressions) string(native string) string {
+	text := e.text(native, true)
+	if !e.isUntyped(text) {
+		return text
+	}
+	v, _ := cel.Parse(text)
+	return cel.Func("string", v).Text(width)
+}
+
+// isUntyped tells that Kyverno does not know the type of an expression: orValue has none there.
+func (e *expressions) isUntyped(text string) bool {
+	v, err := cel.Parse(text)
+	return err == nil && e.endsUntyped(v)
+}
+
+func (e *expressions) endsUntyped(v cel.Value) bool {
+	if name, _ := v.Called(); name == string(cel.FuncOrValue) {
+		return true
+	}
+	if of, name, ok := v.Selected(); ok {
+		return cel.Equal(of, cel.Ident("variables")) && e.untyped[name]
+	}
+	for _, branch := range v.Branches() {
+		if e.endsUntyped(branch) {
+			return true
+		}
+	}
+	return false
+}

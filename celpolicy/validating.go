@@ -1,0 +1,133 @@
+package celpolicy
+
+import (
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/vap"
+)
+
+// validating is a ValidatingPolicy for each binding of a native policy.
+func (c *converter) validating(p *policy.Policy, o vap.Objects) (out []Object, why *diag.Diagnostic) {
+	for i, b := range o.Draft.Bindings {
+		e := newExpressions(p, o.Draft, b)
+		one := c.object(p, "ValidatingPolicy", o.Bindings[i].Name, o.Draft)
+		one.Spec = e.frame(o.Policy.Spec)
+		for _, a := range b.Actions {
+			one.Spec.ValidationActions = append(one.Spec.ValidationActions, admissionregistrationv1.ValidationAction(a))
+		}
+		for _, v := range o.Policy.Spec.Validations {
+			checked := Validation{Expression: e.boolean(v.Expression, true), Message: v.Message}
+			if v.MessageExpression != "" {
+				checked.MessageExpression = e.string(v.MessageExpression)
+			}
+			one.Spec.Validations = append(one.Spec.Validations, checked)
+		}
+		for _, a := range o.Policy.Spec.AuditAnnotations {
+			one.Spec.AuditAnnotations = append(one.Spec.AuditAnnotations, admissionregistrationv1.AuditAnnotation{Key: a.Key, ValueExpression: e.string(a.ValueExpression)})
+		}
+		e.addParams(&one.Spec)
+		if e.why != nil {
+			return nil, e.why
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// frame is what policies that validate and those that mutate have in common.
+func (e *expressions) frame(from admissionregistrationv1.ValidatingAdmissionPolicySpec) Spec {
+	out := Spec{MatchConstraints: e.constraints(), FailurePolicy: string(*from.FailurePolicy)}
+	for _, v := range from.Variables {
+		text := e.text(v.Expression, true)
+		e.untyped[v.Name] = e.isUntyped(text)
+		out.Variables = append(out.Variables, admissionregistrationv1.Variable{Name: v.Name, Expression: text})
+	}
+	for _, m := range from.MatchConditions {
+		out.MatchConditions = append(out.MatchConditions, admissionregistrationv1.MatchCondition{Name: m.Name, Expression: e.boolean(m.Expression, false)})
+	}
+	if seconds := timeout(e.policy); seconds > 0 {
+		out.Webhook = &WebhookConfiguration{seconds}
+	}
+	if !e.policy.Background {
+		out.Evaluation = &Evaluation{Background: &Switch{false}}
+	}
+	if aboutPods(out.MatchConstraints) {
+		out.Autogen = &Autogen{PodControllers{[]string{}}}
+	}
+	return out
+}
+
+// timeout is how long the API server waits for Kyverno; 0 where the policy does not say it.
+func timeout(p *policy.Policy) int64 {
+	spec := p.Source.Get("spec")
+	if spec == nil {
+		return 0
+	}
+	for _, at := range []*policy.Node{spec.Get("webhookConfiguration").Get("timeoutSeconds"), spec.Get("webhookTimeoutSeconds")} {
+		if at != nil {
+			if seconds, ok := at.Value().(int64); ok {
+				return seconds
+			}
+		}
+	}
+	return 0
+}
+
+// aboutPods tells that Kyverno would take a policy for one about the controllers of Pods too,
+// unless it says otherwise.
+func aboutPods(m *admissionregistrationv1.MatchResources) bool {
+	if len(m.ResourceRules) != 1 || m.ObjectSelector != nil || len(m.ExcludeResourceRules) > 0 {
+		return false
+	}
+	r := m.ResourceRules[0]
+	return len(r.ResourceNames) == 0 && slices.Equal(r.APIGroups, []string{""}) && slices.Equal(r.APIVersions, []string{"v1"}) && slices.Equal(r.Resources, []string{"pods"})
+}
+
+// constraints are those of the native policy and of its binding. A policy of a namespace is
+// about no other, which it need not say.
+func (e *expressions) constraints() *admissionregistrationv1.MatchResources {
+	c, b := e.draft.Constraints, e.binding
+	c.NamespaceSelector = c.NamespaceSelector.And(b.NamespaceSelector)
+	c.ObjectSelector = c.ObjectSelector.And(b.ObjectSelector)
+	if len(b.Rules) > 0 {
+		e.refuse("resources that differ by action")
+	}
+	if e.policy.Namespaced() {
+		if only, ok := c.NamespaceSelector.Namespaces(); ok && slices.Equal(only, []string{e.policy.Namespace}) {
+			c.NamespaceSelector = vap.Selector{}
+		}
+	}
+	out := c.MatchResources()
+	if c.NamespaceSelector.IsEmpty() {
+		out.NamespaceSelector = nil
+	}
+	if c.ObjectSelector.IsEmpty() {
+		out.ObjectSelector = nil
+	}
+	out.MatchPolicy = nil // which Kyverno does not look at
+	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{out.ResourceRules, out.ExcludeResourceRules} {
+		for i := range rules {
+			if *rules[i].Scope == admissionregistrationv1.AllScopes {
+				rules[i].Scope = nil
+			}
+		}
+	}
+	return out
+}
+
+// addParams declares what was the params of the native policy, where something reads it, and
+// says what becomes of a request while it is not there.
+func (e *expressions) addParams(s *Spec) {
+	if e.binding.Param == nil {
+		return
+	}
+	s.Variables = append([]admissionregistrationv1.Variable{{Name: paramsName, Expression: e.params.Text(width)}}, s.Variables...)
+	there := cel.Func(cel.FuncDyn, cel.Ident("variables").Field(paramsName)).Ne(cel.Null())
+	name := e.binding.Param.Name
+	s.Validations = append([]Validation{{Expression: there.Text(width), Message: "the ConfigMap " + name + " is not there"}}, s.Validations...)
+}
