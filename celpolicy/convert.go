@@ -1,6 +1,8 @@
 package celpolicy
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kvap/kvap/compile"
@@ -122,6 +124,9 @@ func (c *converter) leave(natives []native) {
 	}
 }
 
+// maxName is how long a name of these kinds may be, for Kyverno writes it into labels.
+const maxName = 63
+
 // called names the objects of a policy: one alone as the policy itself, and several as their
 // native forms, which begin with its name.
 func called(p *policy.Policy, objects []Object) {
@@ -130,9 +135,14 @@ func called(p *policy.Policy, objects []Object) {
 		of[o.Kind]++
 	}
 	for i := range objects {
-		if of[objects[i].Kind] == 1 {
-			objects[i].Name = p.Name
+		name := strings.TrimPrefix(objects[i].Name, p.Namespace+"-")
+		if !p.Namespaced() {
+			name = objects[i].Name
 		}
+		if of[objects[i].Kind] == 1 {
+			name = p.Name
+		}
+		objects[i].Name = vap.ShortName(name, maxName)
 	}
 }
 

@@ -60,7 +60,7 @@ func (e *expressions) paramsOf(ref vap.ParamRef) cel.Value {
 		e.refuse("params that are not one ConfigMap")
 		return cel.Null()
 	}
-	if ref.NotFound == "Allow" {
+	if ref.NotFound == "Allow" && e.draft.Authored {
 		e.refuse("params that need not be there")
 	}
 	args := []cel.Value{cel.String("v1"), cel.String("configmaps")}
@@ -72,7 +72,8 @@ func (e *expressions) paramsOf(ref vap.ParamRef) cel.Value {
 	case ref.Namespace != "" && ref.Namespace != e.policy.Namespace:
 		e.refuse("a policy of a namespace that reads a ConfigMap of another")
 	}
-	return cel.Ident("resource").Call("Get", append(args, cel.String(ref.Name))...)
+	// of any type, for what is not there is null
+	return cel.Func(cel.FuncDyn, cel.Ident("resource").Call("Get", append(args, cel.String(ref.Name))...))
 }
 
 // text is an expression as Kyverno's kinds have it. Match conditions know no variables.

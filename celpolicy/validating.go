@@ -120,14 +120,19 @@ func (e *expressions) constraints() *admissionregistrationv1.MatchResources {
 	return out
 }
 
-// addParams declares what was the params of the native policy, where something reads it, and
-// says what becomes of a request while it is not there.
+// addParams declares what was the params of the native policy, and says what becomes of a request
+// while they are not there: it is denied, or under failurePolicy Ignore not looked at.
 func (e *expressions) addParams(s *Spec) {
 	if e.binding.Param == nil {
 		return
 	}
 	s.Variables = append([]admissionregistrationv1.Variable{{Name: paramsName, Expression: e.params.Text(width)}}, s.Variables...)
-	there := cel.Func(cel.FuncDyn, cel.Ident("variables").Field(paramsName)).Ne(cel.Null())
-	name := e.binding.Param.Name
-	s.Validations = append([]Validation{{Expression: there.Text(width), Message: "the ConfigMap " + name + " is not there"}}, s.Validations...)
+	if e.policy.FailurePolicy == policy.Ignore {
+		there := e.params.Ne(cel.Null())
+		s.MatchConditions = append(s.MatchConditions, admissionregistrationv1.MatchCondition{Name: paramsName, Expression: there.Text(width)})
+		return
+	}
+	there := cel.Ident("variables").Field(paramsName).Ne(cel.Null())
+	missing := "the ConfigMap " + e.binding.Param.Name + " does not exist"
+	s.Validations = append([]Validation{{Expression: there.Text(width), Message: missing}}, s.Validations...)
 }

@@ -25,6 +25,9 @@ func objectName(max int, parts ...string) string {
 	return shorten(name, raw, max)
 }
 
+// ShortName is a name of at most max bytes. One that is too long ends in a hash of itself.
+func ShortName(name string, max int) string { return shorten(name, name, max) }
+
 func shorten(name, raw string, max int) string {
 	if len(name) <= max {
 		return name
