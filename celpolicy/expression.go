@@ -86,11 +86,7 @@ func (e *expressions) text(native string, variables bool) string {
 }
 
 func (e *expressions) value(native string, variables bool) cel.Value {
-	v, err := cel.Parse(native)
-	if err != nil {
-		e.refuse("an expression that cannot be read")
-		return cel.Null()
-	}
+	v := e.parsed(native)
 	if v.Count("authorizer") > 0 {
 		e.refuse("a question to the authorizer, which Kyverno does not have")
 	}
@@ -102,6 +98,15 @@ func (e *expressions) value(native string, variables bool) cel.Value {
 		v = v.Substitute("params", params)
 	}
 	return present(v)
+}
+
+func (e *expressions) parsed(text string) cel.Value {
+	v, err := cel.Parse(text)
+	if err != nil {
+		e.refuse("an expression that cannot be read")
+		return cel.Null()
+	}
+	return v
 }
 
 // present asks in Kyverno's way whether there is an object, or an old one.

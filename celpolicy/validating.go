@@ -30,6 +30,9 @@ func (c *converter) validating(p *policy.Policy, o vap.Objects) (out []Object, w
 		for _, a := range o.Policy.Spec.AuditAnnotations {
 			one.Spec.AuditAnnotations = append(one.Spec.AuditAnnotations, admissionregistrationv1.AuditAnnotation{Key: a.Key, ValueExpression: e.string(a.ValueExpression)})
 		}
+		if e.policy.FailurePolicy == policy.Ignore && slices.Contains(b.Actions, "Deny") {
+			e.addViolated(&one.Spec)
+		}
 		e.addParams(&one.Spec)
 		if e.why != nil {
 			return nil, e.why
@@ -118,6 +121,26 @@ func (e *expressions) constraints() *admissionregistrationv1.MatchResources {
 		}
 	}
 	return out
+}
+
+// addViolated has the validations looked at for violations alone. Under failurePolicy Ignore a rule
+// that errs denies nothing, and a match condition that errs neither; but Kyverno denies where a
+// validation errs.
+func (e *expressions) addViolated(s *Spec) {
+	var all []cel.Bool
+	for _, v := range s.Validations {
+		all = append(all, e.parsed(v.Expression).AsBool())
+	}
+	violated := cel.Not(cel.And(all...)).Value
+	for _, v := range slices.Backward(s.Variables) {
+		violated = violated.SubstituteField("variables", v.Name, e.parsed(v.Expression))
+	}
+	violated = violated.SubstituteField("variables", paramsName, e.params)
+	text := violated.Text(width)
+	if len(text) > vap.MaxExpressionLength {
+		e.refuse("a failurePolicy Ignore of expressions that are as long")
+	}
+	s.MatchConditions = append(s.MatchConditions, admissionregistrationv1.MatchCondition{Name: "violated", Expression: text})
 }
 
 // addParams declares what was the params of the native policy, and says what becomes of a request
