@@ -258,12 +258,12 @@ func (v Value) Selected() (of Value, name string, ok bool) {
 	return Value{v.n.args[0]}, v.n.name, true
 }
 
-// Branches are the two values of which v is one, where v is a choice by a condition.
-func (v Value) Branches() []Value {
+// Choice is c, x and y where v is c ? x : y.
+func (v Value) Choice() (c Bool, x, y Value, ok bool) {
 	if v.n.op != opCond {
-		return nil
+		return Bool{}, Value{}, Value{}, false
 	}
-	return []Value{{v.n.args[1]}, {v.n.args[2]}}
+	return Bool{Value{v.n.args[0]}}, Value{v.n.args[1]}, Value{v.n.args[2]}, true
 }
 
 // Picked is v with x in the place of {'a': x}.a.

@@ -97,7 +97,11 @@ func (e *expressions) value(native string, variables bool) cel.Value {
 		}
 		v = v.Substitute("params", params)
 	}
-	return present(v)
+	v = present(v)
+	if plain := v.WithoutDyn("object", "oldObject"); !e.draft.Authored && !cel.Equal(plain, v) {
+		return plain // no object has a type here
+	}
+	return v
 }
 
 func (e *expressions) parsed(text string) cel.Value {
@@ -144,6 +148,16 @@ func (e *expressions) boolean(native string, variables bool) string {
 	return v.Eq(cel.Lit(true).Value).Text(width)
 }
 
+// message is what a violation says. It is evaluated of violations alone, so that it need not ask
+// for one as a native one does.
+func (e *expressions) message(native string, holds string) string {
+	c, x, y, ok := e.parsed(native).Choice()
+	if ok && cel.Equal(x, cel.String("")) && cel.Equal(c.Value, e.parsed(holds)) {
+		return e.string(y.Text(width))
+	}
+	return e.string(native)
+}
+
 // string is a text. One of which Kyverno does not know the type is made a string.
 func (e *expressions) string(native string) string {
 	text := e.text(native, true)
@@ -167,10 +181,6 @@ func (e *expressions) endsUntyped(v cel.Value) bool {
 	if of, name, ok := v.Selected(); ok {
 		return cel.Equal(of, cel.Ident("variables")) && e.untyped[name]
 	}
-	for _, branch := range v.Branches() {
-		if e.endsUntyped(branch) {
-			return true
-		}
-	}
-	return false
+	_, x, y, ok := v.Choice()
+	return ok && (e.endsUntyped(x) || e.endsUntyped(y))
 }

@@ -23,7 +23,7 @@ func (c *converter) validating(p *policy.Policy, o vap.Objects) (out []Object, w
 		for _, v := range o.Policy.Spec.Validations {
 			checked := Validation{Expression: e.boolean(v.Expression, true), Message: v.Message}
 			if v.MessageExpression != "" {
-				checked.MessageExpression = e.string(v.MessageExpression)
+				checked.MessageExpression = e.message(v.MessageExpression, v.Expression)
 			}
 			one.Spec.Validations = append(one.Spec.Validations, checked)
 		}

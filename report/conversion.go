@@ -18,6 +18,9 @@ const (
 	Native      Target = "native"      // by the API server itself
 	Webhook     Target = "webhook"     // by the embedded webhook
 	Unsupported Target = "unsupported" // nowhere
+	// The targets of --to kyverno.
+	CEL  Target = "cel"  // by a policy of Kyverno's kinds in CEL
+	Left Target = "left" // by Kyverno, as it is
 )
 
 // A Conversion is what a run of convert did.
@@ -70,7 +73,13 @@ type Totals struct {
 	Guessed     int `json:"guessed"` // of the native ones: a wrong guess of the resource enforces nothing
 	Webhook     int `json:"webhook"`
 	Unsupported int `json:"unsupported"`
+	// With --to kyverno there are these alone.
+	CEL  int `json:"cel,omitempty"`
+	Left int `json:"left,omitempty"`
 }
+
+// toKyverno tells of a conversion into Kyverno's kinds in CEL.
+func (t Totals) toKyverno() bool { return t.CEL+t.Left > 0 }
 
 // A Diagnostic is a diag.Diagnostic laid flat, with every field always present.
 type Diagnostic struct {
@@ -123,6 +132,10 @@ func (t *Totals) count(target Target) {
 		t.Native++
 	case Webhook:
 		t.Webhook++
+	case CEL:
+		t.CEL++
+	case Left:
+		t.Left++
 	default:
 		t.Unsupported++
 	}
@@ -144,7 +157,11 @@ func (c Conversion) WriteJSON(w io.Writer) error {
 
 // String is the totals in a sentence.
 func (t Totals) String() string {
-	s := fmt.Sprintf("%s, %s: %d native", Count(t.Policies, "policy", "policies"), Count(t.Rules, "rule", "rules"), t.Native)
+	s := fmt.Sprintf("%s, %s: ", Count(t.Policies, "policy", "policies"), Count(t.Rules, "rule", "rules"))
+	if t.toKyverno() {
+		return s + fmt.Sprintf("%d in CEL, %d left as they are", t.CEL, t.Left)
+	}
+	s += fmt.Sprintf("%d native", t.Native)
 	if t.Guessed > 0 {
 		s += fmt.Sprintf(" (%d of a guessed resource: %s)", t.Guessed, diag.GuessedResource)
 	}

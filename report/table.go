@@ -16,9 +16,9 @@ func colourOf(cell string) string {
 	switch word {
 	case "Fail", "fail", "deny", "error", "DISAGREE", "DISAGREE:", "disagree", "unsupported":
 		return "31"
-	case "Pass", "pass", "allow", "agree", "native":
+	case "Pass", "pass", "allow", "agree", "native", "cel":
 		return "32"
-	case "Deviates", "Excluded", "Not", "skip", "webhook", "warn":
+	case "Deviates", "Excluded", "Not", "skip", "webhook", "left", "warn":
 		return "33"
 	}
 	return ""

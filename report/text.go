@@ -17,6 +17,9 @@ const mostInSummary = 40
 // sees at the end of a run. Where all is not set, a long table is cut.
 func (c Conversion) WriteSummary(w io.Writer, all bool) error {
 	rows := [][]string{{"POLICY", "KIND", "RULES", "NATIVE", "WEBHOOK", "UNSUPPORTED", "CODES"}}
+	if c.Totals.toKyverno() {
+		rows = [][]string{{"POLICY", "KIND", "RULES", "IN CEL", "LEFT", "CODES"}}
+	}
 	all = all || len(c.Policies) <= mostInSummary
 	titles := c.titles()
 	native, others := 0, 0 // that are not listed
@@ -24,17 +27,22 @@ func (c Conversion) WriteSummary(w io.Writer, all bool) error {
 		t := p.totals()
 		switch {
 		case all:
-		case t.Native == t.Rules:
+		case t.Native+t.CEL == t.Rules:
 			native++
 			continue
 		case len(rows) > mostInSummary:
 			others++
 			continue
 		}
-		rows = append(rows, []string{
-			titles[i], p.Kind, strconv.Itoa(t.Rules), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook),
-			strconv.Itoa(t.Unsupported), codeTexts(c.told(p)),
-		})
+		counts := []int{t.Rules, t.Native, t.Webhook, t.Unsupported}
+		if c.Totals.toKyverno() {
+			counts = []int{t.Rules, t.CEL, t.Left}
+		}
+		row := []string{titles[i], p.Kind}
+		for _, n := range counts {
+			row = append(row, strconv.Itoa(n))
+		}
+		rows = append(rows, append(row, codeTexts(c.told(p))))
 	}
 	return writeTable(w, rows, unlisted(native, others)+c.totals())
 }

@@ -43,6 +43,8 @@ type convertFlags struct {
 	namespaces []string
 	static     bool
 	param      []string
+	to         string
+	kyverno    string
 
 	viewFlags
 }
@@ -93,6 +95,8 @@ was left out or guessed otherwise with 1.`,
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
+	addChoice(fs, &f.to, "to", convert.ToNative, "what policies become: native objects of the API server, or kyverno: ValidatingPolicies and MutatingPolicies of policies.kyverno.io", convert.ToNative, convert.ToKyverno)
+	addChoice(fs, &f.kyverno, "kyverno-version", "1.19", "with --to kyverno, the version of Kyverno that they are for", convert.KyvernoVersions()...)
 	f.viewFlags.add(fs, "no summary, and of the diagnostics only errors", "notes too, such as what was passed over, and all policies in the summary")
 	addRecursive(fs)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml", "json", "wide"}, cobra.ShellCompDirectiveDefault)) // as in offer
@@ -101,10 +105,6 @@ was left out or guessed otherwise with 1.`,
 
 func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	paths, stdin := slices.Concat(args, f.files), cmd.InOrStdin()
-	out, err := f.destination()
-	if err != nil {
-		return err
-	}
 	choices, err := f.Choices()
 	if err != nil {
 		return err
@@ -114,6 +114,18 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	choices.Translate.PackMutations = choices.Translate.Pack == translate.PackMatch
 	choices.Emit.Static = f.static
+	if f.to == convert.ToKyverno {
+		if err := f.checkKyverno(cmd); err != nil {
+			return err
+		}
+		choices, f.remainder = choices.ForKyverno(f.kyverno), convert.RemainderKyverno
+	} else if cmd.Flags().Changed("kyverno-version") {
+		return errors.New("--kyverno-version is for --to kyverno")
+	}
+	out, err := f.destination()
+	if err != nil {
+		return err
+	}
 	var params []input.Source
 	if choices.Emit.Params, params, err = f.staticParams(stdin); err != nil {
 		return err
@@ -149,7 +161,9 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	}
 	conversion := done.Report()
 	conversion.ExcludedNamespaces = choices.Emit.ExcludeNamespaces
-	conversion.Meets = append(conversion.Meets, done.Meets(choices.Translate.Pack, f.meetingsCompared())...)
+	if done.Kyverno == nil {
+		conversion.Meets = append(conversion.Meets, done.Meets(choices.Translate.Pack, f.meetingsCompared())...)
+	}
 	if err := f.tell(cmd, sources, done, conversion, wrote); err != nil {
 		return exit.Runtime(err)
 	}
@@ -159,6 +173,16 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 		return convert.NoPolicy(paths, f.kustomize, done.Found, f.verbose)
 	}
 	return verdict(done, conversion, f.strict)
+}
+
+// checkKyverno refuses what means nothing for policies that Kyverno carries out.
+func (f convertFlags) checkKyverno(cmd *cobra.Command) error {
+	for _, flag := range []string{"static", "param", "params", "pack", "guard", "exclude-namespaces", "mutations", "remainder-kind"} {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--%s is for native objects; --to kyverno goes without it", flag)
+		}
+	}
+	return nil
 }
 
 // tell writes the report, the diagnostics and the summary, with what was wrote.
@@ -214,11 +238,13 @@ func (f convertFlags) staticParams(stdin io.Reader) ([]*unstructured.Unstructure
 // strict a remainder more than what else was left out or guessed.
 func verdict(done *convert.Compilation, c report.Conversion, strict bool) error {
 	switch {
-	case done.Found.HasErrors() && c.Totals.Native+c.Totals.Webhook == 0:
+	case done.Found.HasErrors() && c.Totals.Native+c.Totals.Webhook+c.Totals.CEL+c.Totals.Left == 0:
 		return exit.Usage(nil)
 	case done.Found.HasErrors():
 		return exit.Partly(nil)
-	case strict && c.Totals.Native < c.Totals.Rules:
+	case strict && c.Totals.Left > 0:
+		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no form in Kyverno's kinds", c.Totals.Left, c.Totals.Rules))
+	case strict && c.Totals.Native+c.Totals.CEL < c.Totals.Rules:
 		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules))
 	case strict && done.DuplicateKeys() > 0:
 		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", report.Count(done.DuplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))

@@ -116,6 +116,9 @@ type Choices struct {
 	Emit       vap.EmitOptions
 	Operations string
 	Action     string
+	// To is ToKyverno for policies of Kyverno's kinds in CEL, in a version of their group;
+	// native objects otherwise.
+	To, Version string
 }
 
 // Rewrite carries out the choices that are about the policies themselves.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kvap/kvap/celpolicy"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/input"
@@ -24,6 +25,9 @@ type Compilation struct {
 	Unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
 	Found      diag.List        // of reading and of compiling
 	shared     bool             // rules share objects across policies
+	// Kyverno is set where policies become those of Kyverno's kinds in CEL: their objects
+	// are in it, and not in the Result.
+	Kyverno *celpolicy.Conversion
 }
 
 // Compile reads and compiles. What cannot be read is in Found, and the rest
@@ -38,6 +42,9 @@ func Compile(sources []input.Source, c Choices) *Compilation {
 	c.Emit.Files = input.NamesBelow(sources)
 	done.Result = compile.Policies(compile.Input{Policies: done.Policies, Exceptions: done.Exceptions, Found: done.Found},
 		compile.Options{Translate: c.Translate, Emit: c.Emit})
+	if c.To == ToKyverno {
+		done.toKyverno(c)
+	}
 	broken := map[diag.Pos]diag.Severity{} // where reading an expression said that it is
 	for _, d := range done.Found {
 		if d.Code == diag.BadExpression {
@@ -175,6 +182,7 @@ type group struct {
 	policy   *policy.Policy
 	objects  []vap.Objects
 	mutating []mutating.Objects
+	kyverno  []celpolicy.Object
 }
 
 // all are the objects as they are written, in the order in which they are to be applied.
@@ -185,11 +193,17 @@ func (g group) all() (out []any) {
 	for _, o := range g.mutating {
 		out = append(out, o.All()...)
 	}
+	for _, o := range g.kyverno {
+		out = append(out, o)
+	}
 	return out
 }
 
 // byPolicy groups the objects by the policy that they come from.
 func (done *Compilation) byPolicy() []group {
+	if done.Kyverno != nil {
+		return done.kyvernoGroups()
+	}
 	owner := make([]*policy.Policy, len(done.Objects))
 	shared := make([]bool, len(done.Objects))
 	for _, r := range done.Rules {
@@ -260,6 +274,9 @@ func (done *Compilation) row(r *compile.Rule) report.Rule {
 	}
 	if why := r.NotServed(); why != "" {
 		row.Target, row.Reason = report.Unsupported, why
+	}
+	if done.Kyverno != nil {
+		return done.kyvernoRow(r, row)
 	}
 	row.Objects = done.ObjectNames(r)
 	return row

@@ -38,7 +38,14 @@ func (d Destination) Write(stdout io.Writer, done *Compilation, sources []input.
 	case d.Dir != "":
 		return d.writeFolder(done, sources)
 	}
-	data, err := d.marshal(group{objects: done.Objects, mutating: done.Mutating}.all())
+	var all []any
+	for _, g := range done.byPolicy() {
+		all = append(all, g.all()...)
+	}
+	if done.Kyverno == nil { // in the order in which they are to be applied
+		all = group{objects: done.Objects, mutating: done.Mutating}.all()
+	}
+	data, err := d.marshal(all)
 	if err != nil {
 		return "", err
 	}
