@@ -46,6 +46,7 @@ policy: diag jmespath
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
+celpolicy: compile vap mutating policy cel diag
 translate: translate/internal/api translate/internal/native translate/internal/read translate/internal/match translate/internal/celrule translate/internal/fields translate/internal/pack translate/internal/rule translate/internal/mutate diag policy vap
 translate/internal/api: translate/internal/pack cel diag internal/budget mutating policy schema vap
 translate/internal/anchor:
@@ -136,7 +137,7 @@ internal/exit:
 internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
-internal/convert: api/v1alpha1 cel compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
+internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
 internal/follow: cel compile diag policy schema translate
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/acceptance: diag internal/input policy
@@ -159,7 +160,7 @@ internal/suite: internal/textdiff compile internal/defaulting internal/judge int
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "celpolicy", "compile", "check", "internal/cores"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not

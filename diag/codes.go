@@ -673,13 +673,13 @@ const (
 	//
 	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
 	LateKind Code = 223
-	// NoKyvernoForm occurs with --to kyverno, when a rule has no form among Kyverno's kinds
-	// in CEL, or kvap writes none: what it says in CEL asks for something that these kinds do
-	// not have, as the authorizer, or it is a rule of another type than validate and mutate.
-	// The rule stays as it is, and a folder gets it in remainder/, as a policy of kyverno.io.
+	// NoKyvernoForm occurs with --to kyverno, when a rule has a native form and none among
+	// Kyverno's kinds in CEL. It may ask for something that these kinds do not have, such as
+	// the authorizer. The rule stays as it is, and a folder gets it in remainder/. A policy
+	// that is of these kinds already stays as it is too, which a note tells.
 	//
-	// The sentence says what stands in the way, and what to do: mostly to write that rule by
-	// hand as a GeneratingPolicy, an ImageValidatingPolicy or a DeletingPolicy.
+	// The sentence says what stands in the way. Say it in another way and convert again,
+	// or write that rule by hand.
 	//
 	// Example:
 	//

@@ -720,13 +720,13 @@ func describe(c Code) (name, text, example string) {
 			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
 	case NoKyvernoForm:
 		return "NoKyvernoForm",
-			"Occurs with --to kyverno, when a rule has no form among Kyverno's kinds\n" +
-				"in CEL, or kvap writes none: what it says in CEL asks for something that these kinds do\n" +
-				"not have, as the authorizer, or it is a rule of another type than validate and mutate.\n" +
-				"The rule stays as it is, and a folder gets it in remainder/, as a policy of kyverno.io.\n" +
+			"Occurs with --to kyverno, when a rule has a native form and none among\n" +
+				"Kyverno's kinds in CEL. It may ask for something that these kinds do not have, such as\n" +
+				"the authorizer. The rule stays as it is, and a folder gets it in remainder/. A policy\n" +
+				"that is of these kinds already stays as it is too, which a note tells.\n" +
 				"\n" +
-				"The sentence says what stands in the way, and what to do: mostly to write that rule by\n" +
-				"hand as a GeneratingPolicy, an ImageValidatingPolicy or a DeletingPolicy.",
+				"The sentence says what stands in the way. Say it in another way and convert again,\n" +
+				"or write that rule by hand.",
 			"$ kvap convert --to kyverno policies/ -o cel/"
 	case WildcardKey:
 		return "WildcardKey",
