@@ -54,7 +54,8 @@ func runKyverno(w io.Writer, c config, compiler *compiler, subjects []recordedPo
 	}
 	fmt.Fprintf(w, "kyverno: %d of %d rules; cases %d, same effect %d, of these the same status %d, deviations %d, different %d; too large for the interpreter %d\n",
 		all.said, all.rules, all.cases, all.same, all.exact, all.deviant, all.cases-all.same, all.tooLarge)
-	return ok && all.same == all.cases, nil
+	changed, err := mutatingToKyverno(w, c, compiler)
+	return ok && all.same == all.cases && changed, err
 }
 
 // examineKyverno judges as published, and enforcing where that may be another policy.
