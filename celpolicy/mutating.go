@@ -1,6 +1,8 @@
 package celpolicy
 
 import (
+	"slices"
+
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/diag"
@@ -17,14 +19,18 @@ func (c *converter) mutating(p *policy.Policy, o mutating.Objects) (out []Object
 		one.Spec = e.frame(admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: from.FailurePolicy, Variables: from.Variables, MatchConditions: from.MatchConditions,
 		})
+		inlined := e.changesBetween(from.Mutations)
 		for _, m := range from.Mutations {
 			changed := admissionregistrationv1.Mutation{PatchType: m.PatchType}
 			if m.JSONPatch != nil {
-				changed.JSONPatch = &admissionregistrationv1.JSONPatch{Expression: e.text(m.JSONPatch.Expression, true)}
+				changed.JSONPatch = &admissionregistrationv1.JSONPatch{Expression: e.change(m.JSONPatch.Expression, from.Variables, inlined)}
 			} else {
-				changed.ApplyConfiguration = &admissionregistrationv1.ApplyConfiguration{Expression: e.text(m.ApplyConfiguration.Expression, true)}
+				changed.ApplyConfiguration = &admissionregistrationv1.ApplyConfiguration{Expression: e.change(m.ApplyConfiguration.Expression, from.Variables, inlined)}
 			}
 			one.Spec.Mutations = append(one.Spec.Mutations, changed)
+		}
+		if inlined {
+			one.Spec.Variables = nil
 		}
 		if b.Param != nil {
 			e.refuse("a change that reads a ConfigMap")
@@ -35,4 +41,40 @@ func (c *converter) mutating(p *policy.Policy, o mutating.Objects) (out []Object
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// changesBetween tells that several mutations read the same variable. Natively each computes it from
+// the object as it is then; Kyverno computes it once.
+func (e *expressions) changesBetween(mutations []admissionregistrationv1.Mutation) bool {
+	known := map[string]bool{}
+	for _, m := range mutations {
+		text := ""
+		if m.JSONPatch != nil {
+			text = m.JSONPatch.Expression
+		} else {
+			text = m.ApplyConfiguration.Expression
+		}
+		names := e.parsed(text).Uses("variables")
+		for _, name := range names {
+			if known[name] {
+				return true
+			}
+		}
+		for _, name := range names {
+			known[name] = true
+		}
+	}
+	return false
+}
+
+// change is what a mutation makes, with the variables written out where that is needed.
+func (e *expressions) change(native string, variables []admissionregistrationv1.Variable, inlined bool) string {
+	if !inlined {
+		return e.text(native, true)
+	}
+	v := e.value(native, true)
+	for _, x := range slices.Backward(variables) {
+		v = v.SubstituteField("variables", x.Name, e.value(x.Expression, true))
+	}
+	return v.Text(width)
 }

@@ -14,5 +14,9 @@
 // one status (mutatingpolicy.go). Their native form, where they have one, is held to the
 // interpreter, object by object (mutatingnative.go).
 //
+// With -to kyverno nothing is judged natively: policies of Kyverno's kinds in CEL, made of the
+// native objects, are judged by the interpreter and held to the same records (kyverno.go), and
+// MutatingPolicies to the rules that they come from (kyvernomutating.go).
+//
 // Start reading at run (main.go), then examine (policy.go).
 package main

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,6 +36,11 @@ type kyvernoResult struct {
 // runKyverno tells whether all that comes out says what is recorded.
 func runKyverno(w io.Writer, c config, compiler *compiler, subjects []recordedPolicy) (bool, error) {
 	subjects = slices.DeleteFunc(subjects, func(s recordedPolicy) bool { _, inCEL := s.(validatingRecord); return inCEL })
+	found, err := readFound(c)
+	if err != nil {
+		return false, err
+	}
+	subjects = append(subjects, found...)
 	results := make([]kyvernoResult, len(subjects))
 	cores.Each(len(subjects), func(i int) { results[i] = examineKyverno(subjects[i], compiler) })
 	var all kyvernoResult
@@ -58,9 +67,39 @@ func runKyverno(w io.Writer, c config, compiler *compiler, subjects []recordedPo
 	return ok && all.same == all.cases && changed, err
 }
 
+// readFound reads the policies of the corpus that people have in their own repositories. Their
+// verdicts are for the policies as published. Those that cannot be read are left out.
+func readFound(c config) (out []recordedPolicy, err error) {
+	err = readLines(filepath.Join(c.corpus, "realworld", "policies.jsonl.gz"), func(line []byte) error {
+		var one struct {
+			Dir, Policy string
+			ConfigMaps  []map[string]any
+			Cases       []recordedCase
+		}
+		if err := json.Unmarshal(line, &one); err != nil {
+			return err
+		}
+		name := "realworld/" + one.Dir
+		_, wrong := policy.Parse(name, []byte(one.Policy)) // of some, Kyverno takes none either
+		if !wrong.HasErrors() && strings.Contains(name, c.only) {
+			out = append(out, generated{id: "", m: material{
+				file: name, source: []byte(one.Policy), objects: one.ConfigMaps, cases: one.Cases,
+			}})
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return out, err
+}
+
 // examineKyverno judges as published, and enforcing where that may be another policy.
 func examineKyverno(s recordedPolicy, c *compiler) (out kyvernoResult) {
 	out.name = s.name()
+	if g, ok := s.(generated); ok && g.id == "" {
+		out.name = g.m.file
+	}
 	m, err := s.load()
 	if err != nil {
 		out.unjudged = err
