@@ -34,6 +34,7 @@ func (c *converter) validating(p *policy.Policy, o vap.Objects) (out []Object, w
 			e.addViolated(&one.Spec)
 		}
 		e.addParams(&one.Spec)
+		e.dropUnread(&one.Spec)
 		if e.why != nil {
 			return nil, e.why
 		}
@@ -141,6 +142,37 @@ func (e *expressions) addViolated(s *Spec) {
 		e.refuse("a failurePolicy Ignore of expressions that are as long")
 	}
 	s.MatchConditions = append(s.MatchConditions, admissionregistrationv1.MatchCondition{Name: "violated", Expression: text})
+	if len(s.Validations) == 1 {
+		s.Validations[0].Expression = "// what meets the match condition 'violated' is a violation\nfalse"
+	}
+}
+
+// dropUnread leaves out the variables that nothing reads, or only one that is left out.
+func (e *expressions) dropUnread(s *Spec) {
+	reads := map[string]bool{}
+	read := func(text string) {
+		if text != "" {
+			for _, name := range e.parsed(text).Uses("variables") {
+				reads[name] = true
+			}
+		}
+	}
+	for _, v := range s.Validations {
+		read(v.Expression)
+		read(v.MessageExpression)
+	}
+	for _, a := range s.AuditAnnotations {
+		read(a.ValueExpression)
+	}
+	var kept []admissionregistrationv1.Variable
+	for _, v := range slices.Backward(s.Variables) { // one reads only those before it
+		if reads[v.Name] {
+			read(v.Expression)
+			kept = append(kept, v)
+		}
+	}
+	slices.Reverse(kept)
+	s.Variables = kept
 }
 
 // addParams declares what was the params of the native policy, and says what becomes of a request
