@@ -13,7 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
+	"k8s.io/apiserver/pkg/cel/mutation"
 
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/policy"
@@ -47,6 +50,11 @@ func kyvernoTypes(t *testing.T, mutates bool, variables map[string]*apiservercel
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0), DeclTypes: []*apiservercel.DeclType{request, namespace, fields}, EnvOptions: options,
 	})
+	if err == nil && mutates {
+		set, err = set.Extend(environment.VersionedOptions{
+			IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []celgo.EnvOption{common.ResolverEnvOption(&mutation.DynamicTypeResolver{}), library.JSONPatch()},
+		})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +76,7 @@ func TestTypes(t *testing.T) {
 		})
 	}
 	const corpus = "../../shared/corpus"
-	for _, part := range []string{"policies", "realworld"} {
+	for _, part := range []string{"policies", "mutate"} {
 		err := filepath.WalkDir(filepath.Join(corpus, part), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".yaml" {
 				return nil //nolint:nilerr // there is no corpus
@@ -93,12 +101,9 @@ func TestTypes(t *testing.T) {
 
 func checkTypes(t *testing.T, p *policy.Policy) {
 	t.Helper()
-	if p.Validating == nil {
-		return
-	}
 	variables := map[string]*apiservercel.DeclField{}
 	compiled := func(text string, want *celgo.Type) *celgo.Type {
-		tree, issues := kyvernoTypes(t, false, variables).Compile(text)
+		tree, issues := kyvernoTypes(t, p.Mutating != nil, variables).Compile(text)
 		if issues.Err() != nil {
 			t.Errorf("%s: %v", p.Name, issues.Err())
 			return types.DynType
@@ -107,6 +112,22 @@ func checkTypes(t *testing.T, p *policy.Policy) {
 			t.Errorf("%s: the type is %s, want %s: %s", p.Name, tree.OutputType(), want, text)
 		}
 		return tree.OutputType()
+	}
+	if m := p.Mutating; m != nil {
+		for _, v := range m.Variables {
+			variables[v.Name] = apiservercel.NewDeclField(v.Name, declared(compiled(v.Expression, nil)), true, nil, nil)
+		}
+		for _, c := range m.MatchConditions {
+			compiled(c.Expression, celgo.BoolType)
+		}
+		for _, one := range m.Mutations {
+			want := celgo.ObjectType(mutation.ObjectTypeName)
+			if one.PatchType == policy.JSONPatch {
+				want = celgo.ListType(celgo.ObjectType(mutation.JSONPatchTypeName))
+			}
+			compiled(one.Expression, want)
+		}
+		return
 	}
 	for _, c := range p.Validating.MatchConditions {
 		compiled(c.Expression, celgo.BoolType)
