@@ -43,7 +43,7 @@ func (done *Compilation) toKyverno(c Choices) {
 		why, left := converted.Left[r]
 		switch {
 		case r.Policy.InCEL():
-			done.withdraw(r)
+			_ = done.withdraw(r)
 			why = diag.Notef(r.Pos(), diag.NoKyvernoForm, "the %s %s is of Kyverno's kinds in CEL already, and stays as it is", r.Policy.Kind, r.Policy.Name)
 		case left:
 		case r.Target == translate.Native, len(r.Codes) == 0, r.Policy.Invalid, r.Source.Invalid:
