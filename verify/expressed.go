@@ -9,8 +9,9 @@ import (
 	"github.com/kvap/kvap/schema"
 )
 
-// expressed has the generator care for what a policy in CEL is about.
-func (g *generator) expressed(v *policy.Validating) {
+// expressed has the generator care for what a policy in CEL is about: by its constraints, its
+// variables, and what else it says in CEL.
+func (g *generator) expressed(about *policy.MatchConstraints, variables, others []policy.CEL) {
 	composed, all := map[string]cel.Value{}, []cel.Value{}
 	read := func(expression string) (v cel.Value, ok bool) {
 		v, err := cel.Parse(expression)
@@ -19,18 +20,15 @@ func (g *generator) expressed(v *policy.Validating) {
 		}
 		return v, err == nil
 	}
-	for _, one := range v.Variables {
+	for _, one := range variables {
 		if parsed, ok := read(one.Expression); ok {
 			composed[one.Name] = parsed
 		}
 	}
-	for _, one := range v.MatchConditions {
+	for _, one := range others {
 		read(one.Expression)
 	}
-	for _, one := range v.Validations {
-		read(one.Expression)
-	}
-	templates := g.constraints(v.MatchConstraints)
+	templates := g.constraints(about)
 	for _, parsed := range all {
 		g.hints.compared(parsed, composed)
 		g.ofNamespaces(parsed, composed)

@@ -83,8 +83,19 @@ func (g *generator) policy(p *policy.Policy) {
 			g.subject(policy.Subject{Kind: "ServiceAccount", Name: name, Namespace: namespace})
 		}
 	}
-	if p.Validating != nil {
-		g.expressed(p.Validating)
+	switch {
+	case p.Validating != nil:
+		var asked []policy.CEL
+		for _, v := range p.Validating.Validations {
+			asked = append(asked, policy.CEL{Expression: v.Expression})
+		}
+		g.expressed(p.Validating.MatchConstraints, p.Validating.Variables, append(asked, p.Validating.MatchConditions...))
+	case p.Mutating != nil:
+		var asked []policy.CEL
+		for _, m := range p.Mutating.Mutations {
+			asked = append(asked, policy.CEL{Expression: m.Expression})
+		}
+		g.expressed(p.Mutating.MatchConstraints, p.Mutating.Variables, append(asked, p.Mutating.MatchConditions...))
 	}
 }
 
