@@ -126,8 +126,8 @@ func TestFixturesSayTheSame(t *testing.T) {
 		requests = DefaultRequests
 	}
 	compared := 0
-	for _, f := range fixtures.All() {
-		if f.Cases == nil || strings.Contains(string(f.Options), "existing-violations") { // which asks for another verdict
+	for at, f := range fixtures.All() {
+		if f.Cases == nil || at%6 != 0 && !*long || strings.Contains(string(f.Options), "existing-violations") { // which asks for another verdict
 			continue
 		}
 		native := natively(t, f.Want)
@@ -155,7 +155,7 @@ func TestFixturesInCEL(t *testing.T) {
 	set := schemas(t)
 	compared := 0
 	for at, f := range fixtures.All() {
-		if f.Cases == nil || at%4 != 0 && !*long {
+		if f.Cases == nil || at%8 != 0 && !*long {
 			continue
 		}
 		native := natively(t, f.Want)
