@@ -1,10 +1,9 @@
 package diff
 
 import (
+	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/kvap/kvap/internal/textdiff"
 )
 
 // An Aspect is in what two answers differ.
@@ -64,7 +63,7 @@ type Answer struct {
 	// they leave out, and Written that the policy is none of an API server: what Kyverno leaves
 	// out, its configuration says, so that the two are not compared there.
 	LeftOut, Written bool
-	// After is the object behind the mutations; nil without any.
+	// After is the object behind the mutations; nil where they leave it as it is.
 	After map[string]any
 }
 
@@ -144,7 +143,7 @@ func differ(a, b Answer, change bool) (aspects []Aspect) {
 			aspects = append(aspects, Message)
 		}
 	}
-	if (a.After != nil || b.After != nil) && textdiff.Values(a.After, b.After) != "" {
+	if !reflect.DeepEqual(a.After, b.After) {
 		aspects = append(aspects, Object)
 	}
 	return aspects

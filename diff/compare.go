@@ -65,6 +65,7 @@ type Part struct {
 // Seen is what a side said of the requests, and how much of it was tried out.
 type Seen struct {
 	Matched, Violated, Passed, Erred int
+	Changed                          int // objects, by mutations
 	BothWays, Questions              int
 	Unseen                           []string
 }
@@ -85,8 +86,8 @@ func (c Comparison) Same() bool { return len(c.Differences) == 0 }
 // Compared is what came of comparing two sides.
 type Compared struct {
 	Comparisons []Comparison
-	// Left are rules that were not judged, of either side, but for those that both sides write the
-	// same.
+	// Left are rules that were not judged, of either side. Those that both sides write the same are
+	// among the comparisons.
 	Left []Left
 }
 
@@ -115,33 +116,40 @@ func Compare(ctx context.Context, old, new Side, o Options) (Compared, error) {
 	close(done)
 	<-finished
 	var out Compared
+	exceptions := sameExceptions(&old, &new)
 	for i, p := range pairs {
 		out.Comparisons = append(out.Comparisons, found[i]...)
-		out.Left = append(out.Left, left(p)...)
+		out.leave(leftOf(p.old), leftOf(p.new), exceptions)
 	}
+	out.leave(old.aside(), new.aside(), exceptions)
 	return out, ctx.Err()
 }
 
-// left are the rules that are not judged, of groups that are paired, but for those that are
-// written the same.
-func left(p pairing) (out []Left) {
-	of := func(groups []*group) (out []Left) {
-		for _, g := range groups {
-			out = append(out, g.left...)
-		}
-		return out
+// leftOf are the rules of groups that are not judged.
+func leftOf(groups []*group) (out []Left) {
+	for _, g := range groups {
+		out = append(out, g.left...)
 	}
-	olds, news := of(p.old), of(p.new)
-	without := func(list, other []Left) {
-		for _, l := range list {
-			if !slices.ContainsFunc(other, func(o Left) bool { return o.written == l.written }) {
-				out = append(out, l)
-			}
-		}
-	}
-	without(olds, news)
-	without(news, olds)
 	return out
+}
+
+// leave takes in what is not judged of both sides. It is the same where it is written the same and
+// the exceptions are.
+func (c *Compared) leave(olds, news []Left, exceptions bool) {
+	for _, o := range olds {
+		i := slices.IndexFunc(news, func(n Left) bool { return exceptions && n.written == o.written })
+		if i < 0 {
+			c.Left = append(c.Left, o)
+			continue
+		}
+		c.Comparisons = append(c.Comparisons, Comparison{Old: o.part(), New: news[i].part(), By: ByName, Written: true})
+		news = slices.Delete(slices.Clone(news), i, i+1)
+	}
+	c.Left = append(c.Left, news...)
+}
+
+func (l Left) part() Part {
+	return Part{Policies: []string{l.Policy}, Rules: []string{l.Rule}, Pos: l.Pos}
 }
 
 // comparePair compares two groups, rule by rule or as a whole.
@@ -397,6 +405,9 @@ func (s *Seen) count(a Answer) {
 		s.Violated++
 	}
 	s.Matched++
+	if a.After != nil {
+		s.Changed++
+	}
 }
 
 func (s *search) comparisons() (out []Comparison) {

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -21,6 +22,9 @@ type Side struct {
 	// Unbound are native policies whose bindings are not there: they count everywhere, and what
 	// follows from a violation is not known.
 	Unbound []string
+	// Cleanups and Unread are not judged: they are the same where they are written the same.
+	Cleanups []*policy.Cleanup
+	Unread   []*policy.Unread
 	// Params are those of the native policies.
 	Params []map[string]any
 }
@@ -108,11 +112,27 @@ func (g *group) rule(name string) {
 	}
 }
 
+// aside are what a side has besides what requests are judged by.
+func (s *Side) aside() (out []Left) {
+	for _, c := range s.Cleanups {
+		out = append(out, Left{c.Name, c.Name, "deletes on a schedule", c.Pos, string(policy.Marshal(c.Source))})
+	}
+	for _, u := range s.Unread {
+		out = append(out, Left{u.Name, u.Name, "is of a kind that is not judged", u.Pos, string(policy.Marshal(u.Source))})
+	}
+	return out
+}
+
 // written adds a policy as it is written.
 func (g *group) written(p *policy.Policy) {
 	g.policies = append(g.policies, p)
+	around := frame(p)
 	leave := func(rule string, pos diag.Pos, source *policy.Node, why string) {
-		g.left = append(g.left, Left{Policy: g.name, Rule: rule, Why: why, Pos: pos, written: string(policy.Marshal(source))})
+		text := string(policy.Marshal(source))
+		for _, key := range slices.Sorted(maps.Keys(around)) {
+			text += key + "\n" + around[key]
+		}
+		g.left = append(g.left, Left{Policy: g.name, Rule: rule, Why: why, Pos: pos, written: text})
 	}
 	switch {
 	case p.Validating != nil && p.Validating.Images != nil:

@@ -123,7 +123,7 @@ func TestNotJudged(t *testing.T) {
 		if found.HasErrors() {
 			t.Fatal(found)
 		}
-		return Side{Policies: file.Policies, Exceptions: file.Exceptions}
+		return Side{Policies: file.Policies, Exceptions: file.Exceptions, Cleanups: file.Cleanups, Unread: file.Unread}
 	}
 	base := rules("a", "ConfigMap", "x")
 	for name, c := range map[string]struct {
@@ -188,6 +188,9 @@ func TestMutations(t *testing.T) {
 		old, new := natively(t, []byte(c.old)), natively(t, []byte(c.new))
 		var got []Aspect
 		for _, one := range comparisons(t, old, new).Comparisons {
+			if !one.Written && one.OldSeen.Changed+one.NewSeen.Changed < one.Requests/5 {
+				t.Errorf("%s: %d and %d of %d requests were changed", name, one.OldSeen.Changed, one.NewSeen.Changed, one.Requests)
+			}
 			for _, d := range one.Differences {
 				got = append(got, d.Aspect)
 				if d.Request == nil || d.Request.Summary() != "CREATE configmaps "+d.Request.Name+" in default by alice" {

@@ -3,6 +3,7 @@ package diff
 import (
 	"cmp"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
 	"github.com/kvap/kvap/vap/apiserver"
 	"github.com/kvap/kvap/verify"
 )
@@ -44,8 +46,8 @@ type written struct {
 type nativeOf struct {
 	native
 	actions map[string][]string
-	known   bool // what follows from a violation
-	leftOut []string
+	known   bool     // what follows from a violation
+	leftOut []string // of the namespaces that Kyverno's configuration leaves out
 }
 
 // A world is what judges with some objects to look up.
@@ -103,6 +105,7 @@ func (p *panel) write(g *group, one *policy.Policy) {
 func (p *panel) native(n native) nativeOf {
 	bindings := p.side.Deployed.BindingsOf(n.Name)
 	out := nativeOf{native: n, actions: map[string][]string{}, known: !slices.Contains(p.side.Unbound, n.Name), leftOut: p.side.Deployed.LeftOut(n.Name)}
+	out.leftOut = slices.DeleteFunc(out.leftOut, func(name string) bool { return !slices.Contains(vap.DefaultExcludedNamespaces(), name) })
 	for _, b := range bindings {
 		for _, a := range b.Spec.ValidationActions {
 			out.actions[b.Name] = append(out.actions[b.Name], string(a))
@@ -165,6 +168,7 @@ func (p *panel) world(objects []map[string]any) (err error) {
 func (p *panel) ask(ctx context.Context, asked *verify.Request, watch bool) (said map[ruleName]Answer, fresh bool, err error) {
 	w := p.worlds[asked.World(len(p.worlds))]
 	r := asked.Recorded()
+	mutated := r // each policy that mutates goes on from what those before made
 	said = map[ruleName]Answer{}
 	for i, one := range p.written {
 		coverage := p.observed[i]
@@ -179,7 +183,11 @@ func (p *panel) ask(ctx context.Context, asked *verify.Request, watch bool) (sai
 		}
 		fresh = fresh || coverage.Fresh()
 		if m := w.mutators[i]; m != nil && r.Object() != nil {
-			add(said, ruleName{one.group, mutations}, ofMutations(one, m.Mutate(ctx, r.Interp())))
+			answer := ofMutations(one, m.Mutate(ctx, mutated.Interp()))
+			add(said, ruleName{one.group, mutations}, answer)
+			if mutated, err = answer.goOn(mutated); err != nil {
+				return nil, false, err
+			}
 		}
 	}
 	verdicts, err := r.Review(ctx, w.natives)
@@ -188,7 +196,7 @@ func (p *panel) ask(ctx context.Context, asked *verify.Request, watch bool) (sai
 	}
 	for _, v := range verdicts {
 		n := p.natives[v.Policy]
-		for i, result := range v.Members(n.text) {
+		for i, result := range answered(v, n.text) {
 			m := n.text.Members[i]
 			add(said, ruleName{m.Policy, cmp.Or(m.Origin, m.Rule)}, p.ofNative(n, v.Binding, result, asked.Namespace))
 		}
@@ -197,16 +205,33 @@ func (p *panel) ask(ctx context.Context, asked *verify.Request, watch bool) (sai
 		if r.Object() == nil {
 			continue
 		}
-		answer, err := ofMutator(ctx, m.Mutator, r)
+		answer, err := ofMutator(ctx, m.Mutator, mutated)
 		if err != nil {
 			return nil, false, err
 		}
 		add(said, ruleName{m.group, mutations}, answer)
+		if mutated, err = answer.goOn(mutated); err != nil {
+			return nil, false, err
+		}
 	}
 	if watch && p.watcher.see(ctx, w.watched, r) {
 		fresh = true
 	}
 	return said, fresh, nil
+}
+
+// answered is what a native policy says by member of its source map. A violation or an error that
+// the map gives to no member that the request is about is one of all: whoever wrote the map, it
+// hides nothing.
+func answered(v apiserver.Verdict, text vap.Translation) []apiserver.ValidationResult {
+	out := v.Members(text)
+	answers := func(r apiserver.ValidationResult) bool { return !v.Outcome.Graver(r.Outcome) }
+	if (v.Outcome == apiserver.Deny || v.Outcome == apiserver.Error) && !slices.ContainsFunc(out, answers) {
+		for i := range out {
+			out[i].Outcome, out[i].Message = v.Outcome, v.Message
+		}
+	}
+	return out
 }
 
 func add(said map[ruleName]Answer, name ruleName, a Answer) {
@@ -272,7 +297,10 @@ func (p *panel) ofNative(n nativeOf, binding string, result apiserver.Validation
 
 // ofMutations is what the interpreter makes of the object.
 func ofMutations(of *written, done *interp.MutationResult) Answer {
-	out := Answer{Outcome: Silent, Open: of.FailurePolicy == policy.Ignore, After: done.After}
+	out := Answer{Outcome: Silent, Open: of.FailurePolicy == policy.Ignore}
+	if done.Changed() {
+		out.After = done.After
+	}
 	for _, r := range done.Rules {
 		switch r.Status {
 		case interp.None:
@@ -291,7 +319,10 @@ func ofMutations(of *written, done *interp.MutationResult) Answer {
 // ofMutator is what native policies make of the object.
 func ofMutator(ctx context.Context, m *judge.Mutator, r *judge.Request) (Answer, error) {
 	after, verdicts, err := m.Mutate(ctx, r)
-	out := Answer{Outcome: Silent, After: after, Open: true}
+	out := Answer{Outcome: Silent, Open: true}
+	if !reflect.DeepEqual(after, r.Object()) {
+		out.After = after
+	}
 	for _, v := range verdicts {
 		switch {
 		case v.Outcome == apiserver.Error:
@@ -302,6 +333,14 @@ func ofMutator(ctx context.Context, m *judge.Mutator, r *judge.Request) (Answer,
 		}
 	}
 	return out, err
+}
+
+// goOn is the request with what mutations made of its object.
+func (a Answer) goOn(r *judge.Request) (*judge.Request, error) {
+	if a.After == nil {
+		return r, nil
+	}
+	return r.With(a.After)
 }
 
 // covers counts what the side asks of requests, and what of it was seen both ways.

@@ -46,6 +46,7 @@ type DiffPart struct {
 	Line      int      `json:"line,omitempty"`
 	Matched   int      `json:"matched"`
 	Violated  int      `json:"violated"`
+	Changed   int      `json:"changed"` // objects, by mutations
 	Passed    int      `json:"passed"`
 	Erred     int      `json:"erred"`
 	Questions int      `json:"questions"`
@@ -129,8 +130,10 @@ func (c DiffComparison) notCompared() string {
 		return ""
 	case c.Old.Matched+c.New.Matched == 0:
 		return "no request matched"
-	case c.Old.Violated+c.New.Violated+c.Old.Erred+c.New.Erred == 0 && !c.mutates():
+	case c.Old.shows()+c.New.shows() == 0 && !c.mutates():
 		return "no request violated either"
+	case c.Old.shows()+c.New.shows() == 0:
+		return "no request was changed by either"
 	}
 	return ""
 }
@@ -139,6 +142,9 @@ func (c DiffComparison) notCompared() string {
 func (c DiffComparison) mutates() bool {
 	return slices.Contains(c.Old.Rules, "mutations") || slices.Contains(c.New.Rules, "mutations")
 }
+
+// shows counts the requests that were violated, erred or changed.
+func (p DiffPart) shows() int { return p.Violated + p.Erred + p.Changed }
 
 // thin is why the evidence is little; "" where it is not.
 func (c DiffComparison) thin() string {
@@ -196,7 +202,7 @@ func (c DiffComparison) row() []string {
 	counts := []string{"-", "-", "-"}
 	if !c.Written && c.Error == "" {
 		counts = []string{
-			strconv.Itoa(c.Requests - c.LeftOut), fmt.Sprintf("%d | %d", c.Old.Violated+c.Old.Erred, c.New.Violated+c.New.Erred),
+			strconv.Itoa(c.Requests - c.LeftOut), fmt.Sprintf("%d | %d", c.Old.shows(), c.New.shows()),
 			fmt.Sprintf("%d/%d | %d/%d", c.Old.BothWays, c.Old.Questions, c.New.BothWays, c.New.Questions),
 		}
 	}

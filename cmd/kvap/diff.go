@@ -20,6 +20,7 @@ import (
 	"github.com/kvap/kvap/migrate/compare"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/verify"
 )
 
 // diffFlags are the flags of diff as the user gave them.
@@ -223,8 +224,9 @@ func (f diffFlags) read(cmd *cobra.Command, name string, choices convert.Choices
 	side := diff.Side{
 		Policies:   slices.DeleteFunc(in.Policies, func(p *policy.Policy) bool { return p.Invalid }),
 		Exceptions: in.Exceptions, Deployed: in.Deployed, Mutations: in.Mutations, Unbound: unbound, Params: in.Params,
+		Cleanups: in.Cleanups, Unread: in.Unread,
 	}
-	if len(side.Policies)+len(side.Deployed.Policies)+len(side.Mutations.Policies) == 0 {
+	if len(side.Policies)+len(side.Deployed.Policies)+len(side.Mutations.Policies)+len(side.Cleanups)+len(side.Unread) == 0 {
 		if err := f.say(cmd, in.Found, in.Sources); err != nil {
 			return side, in, err
 		}
@@ -277,7 +279,7 @@ func (f diffFlags) reported(names []string, result diff.Compared) report.Diff {
 func partOf(p diff.Part, s diff.Seen, unpaired []string) report.DiffPart {
 	return report.DiffPart{
 		Policies: p.Policies, Rules: p.Rules, Unpaired: append([]string{}, unpaired...), File: p.Pos.File, Line: p.Pos.Line,
-		Matched: s.Matched, Violated: s.Violated, Passed: s.Passed, Erred: s.Erred,
+		Matched: s.Matched, Violated: s.Violated, Changed: s.Changed, Passed: s.Passed, Erred: s.Erred,
 		Questions: s.Questions, BothWays: s.BothWays, Unseen: append([]string{}, s.Unseen...),
 	}
 }
@@ -289,12 +291,20 @@ func differenceOf(x diff.Difference) report.DiffDifference {
 	}
 	out.Summary, out.Object, out.OldObject, out.Line = x.Request.Summary(), x.Request.Object, x.Request.OldObject, json.RawMessage(x.Asked.String())
 	if x.Aspect == diff.Object {
-		out.Changes = textdiff.Values(x.Old.After, x.New.After)
+		out.Changes = textdiff.Values(madeOf(x.Asked, x.Old), madeOf(x.Asked, x.New))
 	}
 	for _, u := range x.Params {
 		out.Params = append(out.Params, u.Object)
 	}
 	return out
+}
+
+// madeOf is what mutations made of the object of a request.
+func madeOf(r *verify.Request, a diff.Answer) map[string]any {
+	if a.After == nil {
+		return r.Object
+	}
+	return a.After
 }
 
 func answerOf(a diff.Answer) report.DiffAnswer {

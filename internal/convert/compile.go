@@ -22,6 +22,7 @@ import (
 type Compilation struct {
 	compile.Result
 	Exceptions []*policy.Exception
+	Cleanups   []*policy.Cleanup
 	Unread     []*policy.Unread // what nothing of kvap enforces, and somebody may
 	Found      diag.List        // of reading and of compiling
 	shared     bool             // rules share objects across policies
@@ -93,6 +94,7 @@ func (done *Compilation) parse(s input.Source) {
 	}
 	done.Policies = append(done.Policies, f.Policies...)
 	done.Exceptions = append(done.Exceptions, f.Exceptions...)
+	done.Cleanups = append(done.Cleanups, f.Cleanups...)
 	done.Unread = append(done.Unread, f.Unread...)
 	done.Found = append(done.Found, ds...)
 }
