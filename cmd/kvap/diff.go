@@ -69,7 +69,7 @@ makes the request as small as it can and prints it with both answers. A differen
   message        the violation is the same, its author's words differ
 
 --ignore leaves out some of these. No difference found is evidence and no proof. VIOLATED
-counts the requests that each side found a violation in, or erred on. QUESTIONS counts what
+counts the requests that each side found a violation in, erred on, or changed. QUESTIONS counts what
 each side asks (conditions, keys of patterns, terms of CEL): 3/4 says that three of four were
 seen both to hold and to fail; -v lists the others, and evidence is thin where there are some.
 Where no request matched, or none violated either side, nothing was compared, and the exit
@@ -147,13 +147,14 @@ func (f diffFlags) run(cmd *cobra.Command, args []string) error {
 		return exit.Runtime(err)
 	}
 	d := f.reported(names, result)
+	found = found.Sort() // which leaves nothing of the list that it was
 	if err := f.write(cmd, d, found); err != nil {
 		return exit.Runtime(err)
 	}
 	if err := f.saveFound(d); err != nil {
 		return exit.Runtime(err)
 	}
-	if err := f.errorsOnly().say(cmd, found.Sort(), sources); err != nil {
+	if err := f.errorsOnly().say(cmd, found, sources); err != nil {
 		return err
 	}
 	return f.verdict(d.Totals, found)
