@@ -145,7 +145,11 @@ func (c *Compared) leave(olds, news []Left, exceptions bool) {
 		c.Comparisons = append(c.Comparisons, Comparison{Old: o.part(), New: news[i].part(), By: ByName, Written: true})
 		news = slices.Delete(slices.Clone(news), i, i+1)
 	}
-	c.Left = append(c.Left, news...)
+	for _, n := range news { // what both have, and write in two ways, is told once
+		if !slices.ContainsFunc(c.Left, func(l Left) bool { return l.Policy == n.Policy && l.Rule == n.Rule && l.Why == n.Why }) {
+			c.Left = append(c.Left, n)
+		}
+	}
 }
 
 func (l Left) part() Part {

@@ -209,6 +209,10 @@ func (c DiffComparison) row() []string {
 	return append(append([]string{c.Old.title(), c.New.title(), c.By}, counts...), c.result())
 }
 
+func (n DiffNotJudged) title() string {
+	return DiffPart{Policies: []string{n.Policy}, Rules: []string{n.Rule}}.title()
+}
+
 // rows is the table, with its header.
 func (d Diff) rows() [][]string {
 	rows := [][]string{{"OLD", "NEW", "PAIRED BY", "REQUESTS", "VIOLATED", "QUESTIONS", "RESULT"}}
@@ -234,7 +238,7 @@ func (d Diff) WriteText(w io.Writer, all bool) error {
 		c.details(&details, all)
 	}
 	for _, n := range d.NotJudged {
-		fmt.Fprintf(&details, "\n%s/%s is not compared: it %s\n", n.Policy, n.Rule, n.Why)
+		fmt.Fprintf(&details, "\n%s is not compared: it %s\n", n.title(), n.Why)
 	}
 	if details.Len() > 0 {
 		details.WriteByte('\n')
@@ -375,7 +379,7 @@ func (d Diff) Alerts() []Alert {
 		}
 	}
 	for _, n := range d.NotJudged {
-		out = append(out, Alert{Rule: "not-compared", Severity: diag.Warning, Pos: diag.Pos{File: n.File, Line: n.Line, Col: 1}, Of: n.Policy + "/" + n.Rule, Message: n.Policy + "/" + n.Rule + " is not compared: it " + n.Why})
+		out = append(out, Alert{Rule: "not-compared", Severity: diag.Warning, Pos: diag.Pos{File: n.File, Line: n.Line, Col: 1}, Of: n.title(), Message: n.title() + " is not compared: it " + n.Why})
 	}
 	return sorted(out)
 }

@@ -30,7 +30,7 @@ func (d Diff) WriteMarkdown(w io.Writer) error {
 	if len(d.NotJudged) > 0 {
 		b.WriteString("\n## Not compared\n\n")
 		for _, n := range d.NotJudged {
-			fmt.Fprintf(&b, "- %s/%s: it %s\n", inline(n.Policy), inline(n.Rule), inline(n.Why))
+			fmt.Fprintf(&b, "- %s: it %s\n", inline(n.title()), inline(n.Why))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
