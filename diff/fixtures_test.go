@@ -155,7 +155,7 @@ func TestFixturesInCEL(t *testing.T) {
 	set := schemas(t)
 	compared := 0
 	for at, f := range fixtures.All() {
-		if f.Cases == nil || at%8 != 0 && !*long {
+		if f.Cases == nil || at%16 != 0 && !*long {
 			continue
 		}
 		native := natively(t, f.Want)

@@ -151,8 +151,8 @@ func (m *mutator) text(s string) any {
 	return s
 }
 
-// mutants are all of a fixture.
-func mutants(t testing.TB, f fixtures.Fixture) (out []mutant) {
+// mutants make all of a fixture.
+func mutants(t testing.TB, f fixtures.Fixture) (out []func() mutant) {
 	t.Helper()
 	documents := func() (out []any) {
 		for _, text := range bytes.Split(f.Policy, []byte("\n---")) {
@@ -192,8 +192,10 @@ func mutants(t testing.TB, f fixtures.Fixture) (out []mutant) {
 	}
 	whole, old := mutate(-1)
 	for at := range whole.seen {
-		m, text := mutate(at)
-		out = append(out, mutant{f.Name, m.what, old, text, f.Options, f.Context, cases})
+		out = append(out, func() mutant {
+			m, text := mutate(at)
+			return mutant{f.Name, m.what, old, text, f.Options, f.Context, cases}
+		})
 	}
 	return out
 }
@@ -213,7 +215,7 @@ func judged(source []byte) (Side, bool) {
 // A change that somebody made by mistake is found: those that a case of the fixture sees, so that
 // there is something to find.
 func TestMutants(t *testing.T) {
-	var all []mutant
+	var all []func() mutant
 	for _, f := range fixtures.All() {
 		if f.Cases != nil {
 			all = append(all, mutants(t, f)...)
@@ -226,10 +228,11 @@ func TestMutants(t *testing.T) {
 	}
 	tried, found := 0, 0
 	var slowest time.Duration
-	for _, m := range all {
+	for _, made := range all {
 		if tried == want {
 			break
 		}
+		m := made()
 		old, ok := judged(m.old)
 		new, fine := judged(m.new)
 		if !ok || !fine {
