@@ -23,6 +23,12 @@ func TestExpressions(t *testing.T) {
 		{"variables.b", "variables.b"},
 		{"dyn(object.spec).?template.hasValue()", "object.spec.?template.hasValue()"},
 		{"params.data.a == 'b'", "variables.params.data.a == 'b'"},
+		{"null == oldObject || null != object", "!has(oldObject.metadata) || request.operation != 'DELETE'"},
+		// Kyverno computes what is after orValue in any case
+		{"object.?a.orValue(object) == object", "object.?a.orValue(object) == object"},
+		{"object.?a.orValue([]) == []", "object.?a.orValue([]) == []"},
+		{"object.?a.orValue(object.b) == 1", "object.?a.or(optional.of(object.b)).value() == 1"},
+		{"object.?a.orValue(object.?b.orValue(object.c)) == 1", "object.?a.or(optional.of(object.?b.or(optional.of(object.c)).value())).value() == 1"},
 	} {
 		e := newExpressions(&policy.Policy{}, &vap.Draft{ParamKind: &vap.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}}, vap.Binding{Param: &vap.ParamRef{Name: "c", Namespace: "n"}})
 		e.untyped["a"] = true
@@ -42,6 +48,7 @@ func TestRefusals(t *testing.T) {
 		{native: "authorizer.group('').resource('pods').check('get').allowed()"},
 		{ref: vap.ParamRef{Name: "c", Namespace: "other"}, policy: policy.Policy{Kind: "Policy", Namespace: "own"}, native: "params.data.a"},
 		{ref: vap.ParamRef{Selector: &vap.Selector{}}, native: "params.data.a"},
+		{native: "object.a.orValue(object.b) == 1"}, // object.b may be missing, and object.a may be no optional
 	} {
 		e := newExpressions(&tt.policy, &vap.Draft{ParamKind: &vap.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}}, vap.Binding{Param: &tt.ref})
 		if e.boolean(tt.native, true); e.why == nil {
