@@ -1,6 +1,7 @@
 package celpolicy
 
 import (
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,7 @@ func Convert(of compile.Result, o Options) Conversion {
 			c.out.Policies = append(c.out.Policies, done)
 		}
 	}
+	called(of.Policies, c.out.Policies)
 	return c.out
 }
 
@@ -94,7 +96,6 @@ func (c *converter) policy(p *policy.Policy, rules []*compile.Rule) Converted {
 			out.Rules = append(out.Rules, r)
 		}
 	}
-	called(p, out.Objects)
 	return out
 }
 
@@ -127,22 +128,38 @@ func (c *converter) leave(natives []native) {
 // maxName is how long a name of these kinds may be, for Kyverno writes it into labels.
 const maxName = 63
 
-// called names the objects of a policy: one alone as the policy itself, and several as their
-// native forms, which begin with its name.
-func called(p *policy.Policy, objects []Object) {
-	of := map[string]int{}
-	for _, o := range objects {
-		of[o.Kind]++
+// called names the objects: one alone as the policy itself, and several as their native forms,
+// which begin with its name. One whose name is taken gets a number.
+func called(policies []*policy.Policy, made []Converted) {
+	type place struct{ kind, namespace, name string }
+	taken := map[place]bool{}
+	for _, p := range policies {
+		if p.InCEL() {
+			taken[place{p.Kind, p.Namespace, p.Name}] = true
+		}
 	}
-	for i := range objects {
-		name := strings.TrimPrefix(objects[i].Name, p.Namespace+"-")
-		if !p.Namespaced() {
-			name = objects[i].Name
+	for _, alone := range []bool{true, false} { // the name of a policy is for what takes its place
+		for _, one := range made {
+			of := map[string]int{}
+			for _, o := range one.Objects {
+				of[o.Kind]++
+			}
+			for i := range one.Objects {
+				o := &one.Objects[i]
+				if alone != (of[o.Kind] == 1) {
+					continue
+				}
+				name := one.Of.Name
+				if !alone {
+					name = strings.TrimPrefix(o.Name, o.Namespace+"-")
+				}
+				o.Name = vap.ShortName(name, maxName)
+				for n := 2; taken[place{o.Kind, o.Namespace, o.Name}]; n++ {
+					o.Name = vap.ShortName(name+"-"+strconv.Itoa(n), maxName)
+				}
+				taken[place{o.Kind, o.Namespace, o.Name}] = true
+			}
 		}
-		if of[objects[i].Kind] == 1 {
-			name = p.Name
-		}
-		objects[i].Name = vap.ShortName(name, maxName)
 	}
 }
 
