@@ -43,10 +43,10 @@ func (c *converter) mutating(p *policy.Policy, o mutating.Objects) (out []Object
 	return out, nil
 }
 
-// changesBetween tells that several mutations read the same variable. Natively each computes it from
-// the object as it is then; Kyverno computes it once.
+// changesBetween tells that several mutations read variables. Natively each computes them from the
+// object as it is then; Kyverno computes them once.
 func (e *expressions) changesBetween(mutations []admissionregistrationv1.Mutation) bool {
-	known := map[string]bool{}
+	reading := 0
 	for _, m := range mutations {
 		text := ""
 		if m.JSONPatch != nil {
@@ -54,17 +54,11 @@ func (e *expressions) changesBetween(mutations []admissionregistrationv1.Mutatio
 		} else {
 			text = m.ApplyConfiguration.Expression
 		}
-		names := e.parsed(text).Uses("variables")
-		for _, name := range names {
-			if known[name] {
-				return true
-			}
-		}
-		for _, name := range names {
-			known[name] = true
+		if len(e.parsed(text).Uses("variables")) > 0 {
+			reading++
 		}
 	}
-	return false
+	return reading > 1
 }
 
 // change is what a mutation makes, with the variables written out where that is needed.
