@@ -94,21 +94,34 @@ func (s *substitution) avoidCapture(n *node) *node {
 		if !slices.Contains(s.free, x) || !slices.ContainsFunc(n.args[1:], func(a *node) bool { return !equal(a, s.node(a)) }) {
 			continue
 		}
-		scope := &Scope{}
-		scope.Reserve(s.free...)
-		scope.Reserve(n.vars...)
-		scope.Reserve(s.root)
-		scope.reserveAll(n.args[1:])
-		m := *n
-		m.vars = slices.Clone(n.vars)
-		m.vars[i] = scope.Fresh(x)
-		m.args = slices.Clone(n.args)
-		for j, b := range n.args[1:] {
-			m.args[1+j] = Value{b}.Rename(x, m.vars[i]).n
-		}
-		n = newNode(m)
+		n = n.rebound(i, append(slices.Clone(s.free), s.root)...)
 	}
 	return n
+}
+
+// rebound is a macro with another name for its variable i, which is none of those taken.
+func (n *node) rebound(i int, taken ...string) *node {
+	scope := &Scope{}
+	scope.Reserve(taken...)
+	scope.Reserve(n.vars...)
+	scope.reserveAll(n.args[1:])
+	m := *n
+	m.vars, m.args = slices.Clone(n.vars), slices.Clone(n.args)
+	m.vars[i] = scope.Fresh(n.vars[i])
+	for j, b := range n.args[1:] {
+		m.args[1+j] = Value{b}.Rename(n.vars[i], m.vars[i]).n
+	}
+	return newNode(m)
+}
+
+// Unbound is v where no macro binds a variable of the name: there it has another one.
+func (v Value) Unbound(name string) Value {
+	return v.Rewrite(func(w Value) Value {
+		if i := slices.Index(w.n.vars, name); w.n.op == opMacro && i >= 0 {
+			return Value{w.n.rebound(i)}
+		}
+		return w
+	})
 }
 
 // Common is the path below a variable that goes first in everything v reads of it, and the

@@ -10,7 +10,8 @@ import (
 // width is how long the lines of expressions are.
 const width = 100
 
-// paramsName is the variable for what was the params of a native policy.
+// paramsName is the variable for what was the params of a native policy, unless it has one of
+// that name.
 const paramsName = "params"
 
 // expressions are those of one object, on their way from the native form. What differs:
@@ -20,6 +21,7 @@ const paramsName = "params"
 //	oldObject == null                  !has(oldObject.metadata)
 //	params.data.a                      variables.params.data.a
 //	object.?a.orValue(true)            object.?a.orValue(true) == true
+//	object.?a.orValue(object.b)        object.?a.or(optional.of(object.b)).value()
 //
 // An object that is not there is an empty map, in match conditions that Kyverno hands to the
 // API server it is null: what is written here means the same in both.
@@ -28,13 +30,14 @@ type expressions struct {
 	draft   *vap.Draft
 	binding vap.Binding
 	params  cel.Value // zero where there are none
+	named   string    // the variable for them
 	// untyped are variables of which nobody knows the type: those that end in orValue.
 	untyped map[string]bool
 	why     *diag.Diagnostic // the first thing that has no form
 }
 
 func newExpressions(p *policy.Policy, d *vap.Draft, b vap.Binding) *expressions {
-	e := &expressions{policy: p, draft: d, binding: b, untyped: map[string]bool{}}
+	e := &expressions{policy: p, draft: d, binding: b, named: paramsName, untyped: map[string]bool{}}
 	if b.Param != nil {
 		e.params = e.paramsOf(*b.Param)
 	}
@@ -93,11 +96,14 @@ func (e *expressions) value(native string, variables bool) cel.Value {
 	if v.Count("params") > 0 {
 		params := e.params
 		if variables {
-			params = cel.Ident("variables").Field(paramsName)
+			params = cel.Ident("variables").Field(e.named)
 		}
 		v = v.Substitute("params", params)
 	}
-	v = present(v)
+	v = e.sure(present(v))
+	if e.policy.Namespaced() { // there Kyverno takes nothing that is called http
+		v = v.Unbound("http")
+	}
 	if plain := v.WithoutDyn("object", "oldObject"); !e.draft.Authored && !cel.Equal(plain, v) {
 		return plain // no object has a type here
 	}
@@ -117,25 +123,55 @@ func (e *expressions) parsed(text string) cel.Value {
 func present(v cel.Value) cel.Value {
 	object, old := cel.Ident("object"), cel.Ident("oldObject")
 	deletes := cel.Ident("request").Field("operation")
-	changed := false
-	out := v.Rewrite(func(w cel.Value) cel.Value {
+	return rewritten(v, func(w cel.Value) cel.Value {
 		for _, question := range []struct{ asked, instead cel.Bool }{
 			{object.Eq(cel.Null()), deletes.Eq(cel.String("DELETE"))},
 			{object.Ne(cel.Null()), deletes.Ne(cel.String("DELETE"))},
 			{old.Eq(cel.Null()), cel.Not(old.Has("metadata"))},
 			{old.Ne(cel.Null()), old.Has("metadata")},
+			{cel.Null().Eq(object), deletes.Eq(cel.String("DELETE"))},
+			{cel.Null().Ne(object), deletes.Ne(cel.String("DELETE"))},
+			{cel.Null().Eq(old), cel.Not(old.Has("metadata"))},
+			{cel.Null().Ne(old), old.Has("metadata")},
 		} {
 			if cel.Equal(w, question.asked.Value) {
-				changed = true
 				return question.instead.Value
 			}
 		}
 		return w
 	})
-	if !changed {
-		return v // as it was written
+}
+
+// sure has what is after orValue computed only where it is needed: Kyverno does so always, and
+// an error in it is one of the whole.
+func (e *expressions) sure(v cel.Value) cel.Value {
+	return rewritten(v, func(w cel.Value) cel.Value {
+		name, args := w.Called()
+		if name != string(cel.FuncOrValue) || len(args) != 2 || isSure(args[1]) {
+			return w
+		}
+		if len(w.Changes(anyValue, func(string) (cel.Value, bool) { return cel.Value{}, false })) > 0 {
+			e.refuse("an orValue of what may be no optional, with something that may be missing")
+		}
+		return args[0].Call(cel.FuncOr, cel.Func(cel.FuncOptionalOf, args[1])).Call(cel.FuncValue)
+	})
+}
+
+// anyValue is the last release in which orValue can be asked of any value.
+const anyValue cel.Release = 36
+
+// isSure tells that computing v is no error.
+func isSure(v cel.Value) bool {
+	return cel.Equal(v, cel.Ident("object")) || cel.Equal(v, cel.Ident("oldObject")) || v.IsTotal(cel.Surroundings{})
+}
+
+// rewritten is v with what f puts in the place of its parts, and as it was written where f changes
+// nothing.
+func rewritten(v cel.Value, f func(cel.Value) cel.Value) cel.Value {
+	if out := v.Rewrite(f); !cel.Equal(out, v) {
+		return out
 	}
-	return out
+	return v
 }
 
 // boolean is a condition. One of which Kyverno does not know the type is compared with true.

@@ -46,7 +46,6 @@ type WebhookConfiguration struct {
 
 // An Evaluation says when a policy is evaluated; nil is Kyverno's default.
 type Evaluation struct {
-	Admission  *Switch `json:"admission,omitempty"`
 	Background *Switch `json:"background,omitempty"`
 }
 

@@ -46,6 +46,9 @@ func (c *converter) validating(p *policy.Policy, o vap.Objects) (out []Object, w
 // frame is what policies that validate and those that mutate have in common.
 func (e *expressions) frame(from admissionregistrationv1.ValidatingAdmissionPolicySpec) Spec {
 	out := Spec{MatchConstraints: e.constraints(), FailurePolicy: string(*from.FailurePolicy)}
+	e.named = vap.FreshName(paramsName, "", func(name string) bool {
+		return slices.ContainsFunc(from.Variables, func(v admissionregistrationv1.Variable) bool { return v.Name == name })
+	})
 	for _, v := range from.Variables {
 		text := e.text(v.Expression, true)
 		e.untyped[v.Name] = e.isUntyped(text)
@@ -136,15 +139,24 @@ func (e *expressions) addViolated(s *Spec) {
 	for _, v := range slices.Backward(s.Variables) {
 		violated = violated.SubstituteField("variables", v.Name, e.parsed(v.Expression))
 	}
-	violated = violated.SubstituteField("variables", paramsName, e.params)
+	violated = violated.SubstituteField("variables", e.named, e.params)
 	text := violated.Text(width)
 	if len(text) > vap.MaxExpressionLength {
 		e.refuse("a failurePolicy Ignore of expressions that are as long")
 	}
-	s.MatchConditions = append(s.MatchConditions, admissionregistrationv1.MatchCondition{Name: "violated", Expression: text})
+	name := s.addCondition("violated", text)
 	if len(s.Validations) == 1 {
-		s.Validations[0].Expression = "// what meets the match condition 'violated' is a violation\nfalse"
+		s.Validations[0].Expression = "// what meets the match condition '" + name + "' is a violation\nfalse"
 	}
+}
+
+// addCondition adds a match condition, of a name that no other has.
+func (s *Spec) addCondition(name, expression string) string {
+	name = vap.FreshName(name, "", func(name string) bool {
+		return slices.ContainsFunc(s.MatchConditions, func(m admissionregistrationv1.MatchCondition) bool { return m.Name == name })
+	})
+	s.MatchConditions = append(s.MatchConditions, admissionregistrationv1.MatchCondition{Name: name, Expression: expression})
+	return name
 }
 
 // dropUnread leaves out the variables that nothing reads, or only one that is left out.
@@ -181,13 +193,12 @@ func (e *expressions) addParams(s *Spec) {
 	if e.binding.Param == nil {
 		return
 	}
-	s.Variables = append([]admissionregistrationv1.Variable{{Name: paramsName, Expression: e.params.Text(width)}}, s.Variables...)
+	s.Variables = append([]admissionregistrationv1.Variable{{Name: e.named, Expression: e.params.Text(width)}}, s.Variables...)
 	if e.policy.FailurePolicy == policy.Ignore {
-		there := e.params.Ne(cel.Null())
-		s.MatchConditions = append(s.MatchConditions, admissionregistrationv1.MatchCondition{Name: paramsName, Expression: there.Text(width)})
+		s.addCondition(paramsName, e.params.Ne(cel.Null()).Text(width))
 		return
 	}
-	there := cel.Ident("variables").Field(paramsName).Ne(cel.Null())
+	there := cel.Ident("variables").Field(e.named).Ne(cel.Null())
 	missing := "the ConfigMap " + e.binding.Param.Name + " does not exist"
 	s.Validations = append([]Validation{{Expression: there.Text(width), Message: missing}}, s.Validations...)
 }
