@@ -9,7 +9,7 @@
 // What must hold: a policy that comes out denies a request if and only if the native object
 // does. Nothing is lowered here: expressions are those of the native objects, and changed only
 // where the same text means something else to Kyverno. There, an object that is not there is an
-// empty map and not null, there are no params and no authorizer, and orValue has no type.
+// empty map and not null, there are no params and no authorizer, and orValue has no type and is not lazy.
 // The same input gives the same bytes.
 //
 // Start reading at Convert (convert.go), then expression.go, which says what is changed in

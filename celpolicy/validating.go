@@ -116,7 +116,7 @@ func (e *expressions) constraints() *admissionregistrationv1.MatchResources {
 	if c.ObjectSelector.IsEmpty() {
 		out.ObjectSelector = nil
 	}
-	out.MatchPolicy = nil // which Kyverno does not look at
+	out.MatchPolicy = nil // Equivalent, as of all rules of kyverno.io
 	for _, rules := range [][]admissionregistrationv1.NamedRuleWithOperations{out.ResourceRules, out.ExcludeResourceRules} {
 		for i := range rules {
 			if *rules[i].Scope == admissionregistrationv1.AllScopes {
