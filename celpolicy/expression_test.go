@@ -56,3 +56,21 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// To Kyverno a Namespace is in a namespace, itself; natively it is in none.
+func TestNamespaceOfNamespace(t *testing.T) {
+	itself := "request.resource.group == '' && request.resource.resource == 'namespaces'"
+	for _, tt := range []struct{ resource, native, want string }{
+		{"pods", "namespaceObject == null", "namespaceObject == null"},
+		{"*", "namespaceObject == null", "namespaceObject == null || " + itself},
+		{"namespaces", "namespaceObject != null && namespaceObject.metadata.name == 'a'",
+			"!(namespaceObject == null || " + itself + ") && namespaceObject.metadata.name == 'a'"},
+		{"namespaces", "namespaceObject.metadata.name == 'a'", ""},
+	} {
+		d := &vap.Draft{Constraints: vap.Constraints{Rules: []vap.ResourceRule{{Groups: []string{""}, Resources: []string{tt.resource}}}}}
+		e := newExpressions(&policy.Policy{}, d, vap.Binding{})
+		if got := e.boolean(tt.native, true); (e.why == nil) != (tt.want != "") || e.why == nil && got != tt.want {
+			t.Errorf("%s of %s:\ngot  %s\nwant %s (%v)", tt.native, tt.resource, got, tt.want, e.why)
+		}
+	}
+}
