@@ -1,6 +1,8 @@
 package celpolicy
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -100,7 +102,7 @@ func (e *expressions) value(native string, variables bool) cel.Value {
 		}
 		v = v.Substitute("params", params)
 	}
-	v = e.sure(present(v))
+	v = e.namespaced(e.sure(present(v)))
 	if e.policy.Namespaced() { // there Kyverno takes nothing that is called http
 		v = v.Unbound("http")
 	}
@@ -140,6 +142,38 @@ func present(v cel.Value) cel.Value {
 		}
 		return w
 	})
+}
+
+// namespaced asks for the namespace in a way in which a Namespace is in none: to Kyverno it is in
+// itself. What does not ask first is an error natively.
+func (e *expressions) namespaced(v cel.Value) cel.Value {
+	namespace := cel.Ident("namespaceObject")
+	if v.Count("namespaceObject") == 0 || !slices.ContainsFunc(e.draft.Constraints.Rules, matchesNamespaces) {
+		return v
+	}
+	resource := cel.Ident("request").Field("resource")
+	none := cel.Or(namespace.Eq(cel.Null()), cel.And(resource.Field("group").Eq(cel.String("")), resource.Field("resource").Eq(cel.String("namespaces"))))
+	out := rewritten(v, func(w cel.Value) cel.Value {
+		switch {
+		case cel.Equal(w, namespace.Eq(cel.Null()).Value):
+			return none.Value
+		case cel.Equal(w, namespace.Ne(cel.Null()).Value):
+			return cel.Not(none).Value
+		}
+		return w
+	})
+	if cel.Equal(out, v) {
+		e.refuse("the namespace of a Namespace, which to Kyverno is the Namespace itself")
+	}
+	return out
+}
+
+// matchesNamespaces tells that Namespaces are among what a rule is about.
+func matchesNamespaces(r vap.ResourceRule) bool {
+	in := func(list []string, names ...string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(names, s) })
+	}
+	return in(r.Groups, "", "*") && in(r.Resources, "namespaces", "*", "*/*")
 }
 
 // sure has what is after orValue computed only where it is needed: Kyverno does so always, and

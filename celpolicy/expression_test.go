@@ -63,8 +63,8 @@ func TestNamespaceOfNamespace(t *testing.T) {
 	for _, tt := range []struct{ resource, native, want string }{
 		{"pods", "namespaceObject == null", "namespaceObject == null"},
 		{"*", "namespaceObject == null", "namespaceObject == null || " + itself},
-		{"namespaces", "namespaceObject != null && namespaceObject.metadata.name == 'a'",
-			"!(namespaceObject == null || " + itself + ") && namespaceObject.metadata.name == 'a'"},
+		{"namespaces", "namespaceObject == null || namespaceObject.metadata.name == 'a'",
+			"(\n  namespaceObject == null ||\n  " + itself + "\n) ||\nnamespaceObject.metadata.name == 'a'"},
 		{"namespaces", "namespaceObject.metadata.name == 'a'", ""},
 	} {
 		d := &vap.Draft{Constraints: vap.Constraints{Rules: []vap.ResourceRule{{Groups: []string{""}, Resources: []string{tt.resource}}}}}
