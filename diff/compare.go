@@ -96,6 +96,7 @@ func Compare(ctx context.Context, old, new Side, o Options) (Compared, error) {
 	if o.Requests == 0 && o.Time == 0 {
 		o.Requests = DefaultRequests
 	}
+	old, new = old.without(new.boundOf(old.Unbound)), new.without(old.boundOf(new.Unbound))
 	pairs := pairGroups(&old, &new, o.Schemas)
 	found := make([][]Comparison, len(pairs))
 	done := make(chan struct{}, len(pairs))

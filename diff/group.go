@@ -19,14 +19,33 @@ type Side struct {
 	Exceptions []*policy.Exception
 	Deployed   judge.Deployed
 	Mutations  judge.DeployedMutations
-	// Unbound are native policies whose bindings are not there: they count everywhere, and what
-	// follows from a violation is not known.
+	// Unbound are native policies whose bindings are not there: they count everywhere, but where the
+	// other side binds them, and what follows from a violation is not known.
 	Unbound []string
 	// Cleanups and Unread are not judged: they are the same where they are written the same.
 	Cleanups []*policy.Cleanup
 	Unread   []*policy.Unread
 	// Params are those of the native policies.
 	Params []map[string]any
+}
+
+// boundOf are those of some names that the side has a bound policy of.
+func (s *Side) boundOf(names []string) (out []string) {
+	for _, name := range names {
+		isBound := func(have string) bool { return have == name && !slices.Contains(s.Unbound, name) }
+		if slices.ContainsFunc(s.Deployed.Policies, func(p *admissionregistrationv1.ValidatingAdmissionPolicy) bool { return isBound(p.Name) }) ||
+			slices.ContainsFunc(s.Mutations.Policies, func(p *admissionregistrationv1.MutatingAdmissionPolicy) bool { return isBound(p.Name) }) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// without is the side without native policies that enforce nothing.
+func (s Side) without(names []string) Side {
+	s.Deployed.Policies = slices.DeleteFunc(slices.Clone(s.Deployed.Policies), func(p *admissionregistrationv1.ValidatingAdmissionPolicy) bool { return slices.Contains(names, p.Name) })
+	s.Mutations.Policies = slices.DeleteFunc(slices.Clone(s.Mutations.Policies), func(p *admissionregistrationv1.MutatingAdmissionPolicy) bool { return slices.Contains(names, p.Name) })
+	return s
 }
 
 // mutations is the name of all that a policy changes objects by, as if it were one rule.

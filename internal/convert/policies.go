@@ -52,7 +52,12 @@ func ReadToCompare(sources []input.Source, found diag.List, release cel.Release)
 		if len(in.Deployed.BindingsOf(p.Name)) == 0 {
 			unbound = append(unbound, p.Name)
 			in.Found = append(in.Found, diag.Notef(in.Deployed.Pos(p), diag.MissingObject,
-				"the ValidatingAdmissionPolicy %s has no binding here; it is compared as if bound to everything, and its action is not compared", p.Name))
+				"the ValidatingAdmissionPolicy %s has no binding here; it is compared as if bound to everything, unless the other side binds it, and its action is not compared", p.Name))
+		}
+	}
+	for _, p := range in.Mutations.Policies {
+		if !in.Mutations.Binds(p.Name) {
+			unbound = append(unbound, p.Name)
 		}
 	}
 	in.Deployed, in.Mutations = in.Deployed.Bound(), in.Mutations.Bound()

@@ -64,14 +64,17 @@ func (d *DeployedMutations) Has(name string) bool {
 	return slices.ContainsFunc(d.Policies, func(p *admissionregistrationv1.MutatingAdmissionPolicy) bool { return p.Name == name })
 }
 
+// Binds tells whether there is a binding of a policy.
+func (d *DeployedMutations) Binds(name string) bool {
+	return slices.ContainsFunc(d.Bindings, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) bool { return b.Spec.PolicyName == name })
+}
+
 // Bound are the same objects, with the policies that have no binding bound to everything, as the
 // Kyverno command line does.
 func (d *DeployedMutations) Bound() DeployedMutations {
 	out := DeployedMutations{Policies: d.Policies, Bindings: slices.Clone(d.Bindings)}
 	for _, p := range d.Policies {
-		if !slices.ContainsFunc(d.Bindings, func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) bool {
-			return b.Spec.PolicyName == p.Name
-		}) {
+		if !d.Binds(p.Name) {
 			all := &admissionregistrationv1.MutatingAdmissionPolicyBinding{}
 			all.Name, all.Spec.PolicyName = p.Name, p.Name
 			out.Bindings = append(out.Bindings, all)
