@@ -20,7 +20,7 @@ with --crds, or read from a cluster, comes first.
 A cluster may have another release of a project, so only this is relied upon: a field that is published, and that an object
 has, is of the published type. Required fields, enumerations, bounds, formats and the keys of lists are not: each field may be
 missing, and a text may be any text. Fields that are not published are read as those of an unknown kind; a rule that names one
-gets KV120. A rule that names a kind without its group or version is on all of them, and gets KV325.
+gets KV120. A rule that names a kind alone is on the groups and versions that are published, with --any-group on all, and gets KV325.
 
 | kind | group and version | resource | scope | project | version | licence |
 |---|---|---|---|---|---|---|
