@@ -34,11 +34,7 @@ func (q *questioner) add(n *node, within func(Bool) Bool) {
 func (q *questioner) ask(n *node, within func(Bool) Bool) {
 	switch n.op {
 	case opBool:
-	case opAnd, opOr, opNot:
-		for _, a := range n.args {
-			q.ask(a, within)
-		}
-	case opCond:
+	case opAnd, opOr, opNot, opCond:
 		for _, a := range n.args {
 			q.ask(a, within)
 		}

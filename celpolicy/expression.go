@@ -148,7 +148,7 @@ func present(v cel.Value) cel.Value {
 // itself. What does not ask first is an error natively.
 func (e *expressions) namespaced(v cel.Value) cel.Value {
 	namespace := cel.Ident("namespaceObject")
-	if v.Count("namespaceObject") == 0 || !slices.ContainsFunc(e.draft.Constraints.Rules, matchesNamespaces) {
+	if v.Count("namespaceObject") == 0 || !slices.ContainsFunc(e.draft.Constraints.Rules, vap.ResourceRule.MatchesNamespaces) {
 		return v
 	}
 	resource := cel.Ident("request").Field("resource")
@@ -166,14 +166,6 @@ func (e *expressions) namespaced(v cel.Value) cel.Value {
 		e.refuse("the namespace of a Namespace, which to Kyverno is the Namespace itself")
 	}
 	return out
-}
-
-// matchesNamespaces tells that Namespaces are among what a rule is about.
-func matchesNamespaces(r vap.ResourceRule) bool {
-	in := func(list []string, names ...string) bool {
-		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(names, s) })
-	}
-	return in(r.Groups, "", "*") && in(r.Resources, "namespaces", "*", "*/*")
 }
 
 // sure has what is after orValue computed only where it is needed: Kyverno does so always, and

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -455,7 +454,7 @@ func partOf(groups []*group, rules []ruleName) (out Part) {
 		}
 	}
 	for _, g := range groups {
-		if len(rules) > 0 && slices.Contains(out.Policies, g.name) && (out.Pos == diag.Pos{} || strings.Compare(out.Pos.File, "") == 0) {
+		if len(rules) > 0 && slices.Contains(out.Policies, g.name) && out.Pos.File == "" {
 			out.Pos = g.pos
 		}
 	}

@@ -71,6 +71,10 @@ func TestMessageVariables(t *testing.T) {
 			"web", "rule r is violated", "",
 		},
 		{
+			"a text that is not there", "{{ request.object.metadata.labels.team }} at {{ request.object.metadata.name }}", pattern,
+			"<none> at web", "metadata.labels.team at metadata.name", "",
+		},
+		{
 			"an escape is none", `\{{ x }} {{ time_now() }}`, pattern,
 			"{{ x }} {{ time_now() }}", "{{ x }} {{ time_now() }}", "{{ time_now() }} in the message has",
 		},

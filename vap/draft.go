@@ -94,6 +94,14 @@ type ResourceRule struct {
 	Scope                       string // *, Namespaced or Cluster; * where empty
 }
 
+// MatchesNamespaces tells that Namespaces are among what the rule is about.
+func (r ResourceRule) MatchesNamespaces() bool {
+	has := func(list []string, what string) bool {
+		return slices.Contains(list, what) || slices.Contains(list, "*")
+	}
+	return has(r.Groups, "") && (has(r.Resources, "namespaces") || slices.Contains(r.Resources, "*/*"))
+}
+
 // A Selector is a label selector without wildcards.
 type Selector struct {
 	Labels      []Label

@@ -38,7 +38,7 @@ func (e *emitter) validations() []admissionregistrationv1.Validation {
 		case v.MessageExpression != nil:
 			holds, w.MessageExpression = e.guardedMessage(v)
 		case v.More != nil:
-			w.MessageExpression = e.checked(v.Pos, cel.Simplify(cel.String(w.Message).Plus(*v.More)))
+			w.MessageExpression = e.checked(v.Pos, flat(cel.String(w.Message).Plus(*v.More)))
 		}
 		w.Expression = e.checked(v.Pos, holds.Value)
 		out = append(out, w)
@@ -53,9 +53,17 @@ func (e *emitter) left(v Validation) (expression, message string) {
 		comment = excuseComment
 	}
 	if v.MessageExpression != nil {
-		message = e.checked(v.Pos, *v.MessageExpression)
+		message = e.checked(v.Pos, flat(*v.MessageExpression))
 	}
 	return comment + e.checked(v.Pos, v.Left.Value), message
+}
+
+// flat is a message as one sum. One that the author wrote stays as it is.
+func flat(message cel.Value) cel.Value {
+	if message.Written() != "" {
+		return message
+	}
+	return cel.Simplify(message)
 }
 
 // guardedMessage is a message expression, and the check. Message expressions are evaluated
@@ -67,7 +75,7 @@ func (e *emitter) guardedMessage(v Validation) (holds cel.Bool, text string) {
 	if v.More != nil {
 		message = message.Plus(*v.More)
 	}
-	message = cel.Simplify(message)
+	message = flat(message)
 	if e.asksAuthorizer(v.Expr.Value) || cel.Cost(message, nil) < messageCost {
 		return v.Expr, e.checked(v.Pos, message)
 	}

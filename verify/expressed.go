@@ -190,7 +190,7 @@ func (g *generator) resource(r policy.ResourceRule, plural, sub string) {
 	}
 }
 
-// isReview tells of what native policies are never asked about, and nobody means by a wildcard.
+// isExempt tells of what native policies are never asked about, and nobody means by a wildcard.
 func isExempt(r schema.Resource) bool {
 	return r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }

@@ -38,14 +38,13 @@ func (d Destination) Write(stdout io.Writer, done *Compilation, sources []input.
 	case d.Dir != "":
 		return d.writeFolder(done, sources)
 	}
-	var all []any
-	for _, g := range done.byPolicy() {
-		all = append(all, g.all()...)
+	all := group{objects: done.Objects, mutating: done.Mutating} // of native objects, those that validate before those that mutate
+	if done.Kyverno != nil {
+		for _, one := range done.Kyverno.Policies {
+			all.kyverno = append(all.kyverno, one.Objects...)
+		}
 	}
-	if done.Kyverno == nil { // in the order in which they are to be applied
-		all = group{objects: done.Objects, mutating: done.Mutating}.all()
-	}
-	data, err := d.marshal(all)
+	data, err := d.marshal(all.all())
 	if err != nil {
 		return "", err
 	}

@@ -66,7 +66,7 @@ func (w *ValidatingWalk) withEmpty(v cel.Value, at diag.Pos) cel.Value {
 // CheckNamespaces refuses what reads the namespace of a Namespace, in some expressions or in
 // those of the draft. In Kyverno it is the one that is stored, and natively there is none.
 func (w *ValidatingWalk) CheckNamespaces(at diag.Pos, exprs ...cel.Value) {
-	if !MatchesNamespaces(w.Form.Constraints.Rules) || !w.on("UPDATE", "DELETE") {
+	if !slices.ContainsFunc(w.Form.Constraints.Rules, vap.ResourceRule.MatchesNamespaces) || !w.on("UPDATE", "DELETE") {
 		return
 	}
 	for _, v := range w.Draft.Variables {
@@ -82,16 +82,6 @@ func (w *ValidatingWalk) CheckNamespaces(at diag.Pos, exprs ...cel.Value) {
 		d := diag.Warnf(at, diag.NoExpression, "the namespace of a Namespace, which in Kyverno is the one that is stored, has no native form; the webhook will run this policy")
 		w.Refuse(&d)
 	}
-}
-
-// MatchesNamespaces tells that Namespaces are among what rules are about.
-func MatchesNamespaces(rules []vap.ResourceRule) bool {
-	has := func(list []string, what string) bool {
-		return slices.Contains(list, what) || slices.Contains(list, "*")
-	}
-	return slices.ContainsFunc(rules, func(r vap.ResourceRule) bool {
-		return has(r.Groups, "") && (has(r.Resources, "namespaces") || slices.Contains(r.Resources, "*/*"))
-	})
 }
 
 // on tells that the form is about one of some operations.

@@ -38,7 +38,7 @@ func mutatingDrafts(p *policy.Policy, o *api.Options) (drafts []*mutating.Draft,
 		if p.Namespaced() {
 			form.Constraints.Rules = withinNamespaces(form.Constraints.Rules)
 			if slices.ContainsFunc(form.Constraints.Rules, func(r vap.ResourceRule) bool {
-				return r.Scope == "Namespaced" && celrule.MatchesNamespaces([]vap.ResourceRule{r})
+				return r.Scope == "Namespaced" && r.MatchesNamespaces()
 			}) {
 				d := diag.Warnf(p.Pos, diag.NoExpression, "a %s that matches its own Namespace by a wildcard, which no rule of a namespace reaches natively; the webhook will run this policy", p.Kind)
 				return nil, nil, &d
