@@ -34,6 +34,8 @@ type servedPolicy struct {
 	Policy
 	engine *interp.Interpreter
 	rules  map[string]*policy.Rule // by the name that is reported
+	// paths are those of its routes, one for each verb that it has.
+	paths []string
 	// evaluatesConditions tells that API servers do not evaluate its match conditions.
 	evaluatesConditions bool
 }
@@ -67,13 +69,8 @@ func (s *Server) Set(set PolicySet) {
 	for _, p := range inOrder {
 		one := s.serve(p, before, next.exceptions)
 		next.policies[p.Policy] = one
-		for verb, has := range map[registration.Verb]bool{
-			registration.Validate: registration.Validates(p.Policy), registration.Mutate: registration.Mutates(p.Policy),
-		} {
-			if has {
-				path := registration.RouteOf(p.Policy, verb).Path()
-				next.routes[path] = append(next.routes[path], routedPolicy{servedPolicy: one})
-			}
+		for _, path := range one.paths {
+			next.routes[path] = append(next.routes[path], routedPolicy{servedPolicy: one})
 		}
 	}
 	if before != nil {
@@ -106,10 +103,17 @@ func (s *Server) serve(p Policy, before *snapshot, exceptions []*policy.Exceptio
 		old = before.policies[p.Policy]
 	}
 	if old != nil && slices.Equal(before.exceptions, exceptions) {
-		return &servedPolicy{p, old.engine, old.rules, old.evaluatesConditions}
+		return &servedPolicy{p, old.engine, old.rules, old.paths, old.evaluatesConditions}
 	}
 	one := &servedPolicy{Policy: p, rules: map[string]*policy.Rule{}, evaluatesConditions: registration.EvaluatesNone(p.Policy)}
 	one.engine = interp.New([]*policy.Policy{p.Policy}, exceptions, s.options.WorldOf(p.Policy), interp.Limits{})
+	for verb, has := range map[registration.Verb]bool{
+		registration.Validate: registration.Validates(p.Policy), registration.Mutate: registration.Mutates(p.Policy),
+	} {
+		if has {
+			one.paths = append(one.paths, registration.RouteOf(p.Policy, verb).Path())
+		}
+	}
 	for _, r := range policy.Expand(p.Policy) {
 		if _, taken := one.rules[r.Name]; !taken {
 			one.rules[r.Name] = r

@@ -59,7 +59,8 @@ type fallback struct {
 	mu       sync.Mutex
 	sources  map[*policy.Policy]v1alpha1.PolicyReference
 	policies map[string]*policy.Policy // what remains of policies, by its text
-	told     map[string]bool           // problems that were logged
+	known    map[*policy.Policy]registration.Conditions
+	told     map[string]bool // problems that were logged
 }
 
 // startWebhook serves until the context ends; wait returns when all is done.
@@ -246,6 +247,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	defer o.mu.Unlock()
 	set := webhook.PolicySet{Exceptions: remaining.Exceptions}
 	work := background.PolicySet{Exceptions: remaining.Exceptions, ExcludeNamespaces: remaining.ExcludeNamespaces}
+	known := map[*policy.Policy]registration.Conditions{}
 	kept, sources := map[string]*policy.Policy{}, map[*policy.Policy]v1alpha1.PolicyReference{}
 	subjects, served := map[*policy.Policy]shadow.ShadowedPolicy{}, map[*policy.Policy]controller.RemainingPolicy{}
 	for _, one := range remaining.Policies {
@@ -269,6 +271,14 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 	options := registration.Options{
 		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),
 		ExcludeNamespaces: remaining.ExcludeNamespaces, ExcludeGroups: o.options.ExcludeGroups, Taken: remaining.Taken,
+		ConditionsOf: func(p *policy.Policy) registration.Conditions {
+			found, ok := o.known[p]
+			if !ok {
+				found = registration.ConditionsOf(p)
+			}
+			known[p] = found
+			return found
+		},
 	}
 	objects, problems, err := registration.Shards(list, o.world.Served().All(), options)
 	if err != nil {
@@ -286,7 +296,7 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 		}
 		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
 	}
-	o.policies, o.sources = kept, sources
+	o.policies, o.sources, o.known = kept, sources, known
 	o.health.set(served)
 	o.book.Follow(subjects)
 	o.server.Set(set)

@@ -130,6 +130,24 @@ func textList(texts []string) string {
 // 64, of which some are ours.
 const maxConditions = 60
 
+// Conditions are what there is to say of a policy's match conditions before API servers are told
+// of them.
+type Conditions struct {
+	// dear tells that API servers evaluate none of them, which may cost them too much.
+	dear bool
+	// authorizer tells that they ask who may do what.
+	authorizer bool
+	// wrong says why an API server would refuse them; "" if it would not.
+	wrong string
+}
+
+// ConditionsOf reads the match conditions of a policy, which takes longer than all else that
+// registers it.
+func ConditionsOf(p *policy.Policy) Conditions {
+	dear := EvaluatesNone(p)
+	return Conditions{dear, dear && asksAuthorizer(p.MatchConditions), unacceptable(p.MatchConditions)}
+}
+
 // unacceptable says why the API server would refuse match conditions; "" if it would
 // not. It refuses a configuration as a whole, so that one policy, even of a namespace,
 // would keep those of all others from being written.
@@ -150,6 +168,9 @@ func unacceptable(conditions []policy.CEL) string {
 			return fmt.Sprintf("two match conditions are named %q", c.Name)
 		}
 		names[c.Name] = true
+		if len(c.Expression) > maxShard {
+			continue // it is left out
+		}
 		result := compiler.CompileCELExpression(&matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression},
 			plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
 		if result.Error != nil {

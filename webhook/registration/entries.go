@@ -120,17 +120,18 @@ func (r *registry) candidates(policies []*policy.Policy, verb Verb, kinds Kinds)
 		if len(found) == 0 {
 			continue
 		}
-		one := candidate{p, RouteOf(p, verb), found}
+		conditions := r.options.conditionsOf(p)
+		one := candidate{p, routeOf(p, verb, conditions.dear), found}
 		if n, most := bytesOf(one.route.conditions()), one.most(); n > most {
 			r.leaveOut(p, fmt.Sprintf("its match conditions take %d bytes of the webhook's configuration; %d are allowed", n, most))
 			continue
 		}
-		if why := unacceptable(p.MatchConditions); why != "" {
-			r.leaveOut(p, why)
+		if conditions.wrong != "" {
+			r.leaveOut(p, conditions.wrong)
 			continue
 		}
-		if EvaluatesNone(p) {
-			if asksAuthorizer(p.MatchConditions) {
+		if conditions.dear {
+			if conditions.authorizer {
 				r.leaveOut(p, "its match conditions ask the authorizer, which costs API servers too much for a policy of a namespace")
 				continue
 			}

@@ -22,8 +22,17 @@ type Options struct {
 	ExcludeNamespaces []string
 	// ExcludeGroups are groups whose users no rule is about.
 	ExcludeGroups []string
+	// ConditionsOf finds what was found of a policy's match conditions before; nil reads them.
+	ConditionsOf func(*policy.Policy) Conditions
 	// Taken are names of configurations that Shards must do without.
 	Taken []string
+}
+
+func (o Options) conditionsOf(p *policy.Policy) Conditions {
+	if o.ConditionsOf != nil {
+		return o.ConditionsOf(p)
+	}
+	return ConditionsOf(p)
 }
 
 // Configurations are one configuration of each kind; nil where there is nothing to serve.

@@ -49,7 +49,7 @@ func options() Options {
 	}
 }
 
-func parse(t *testing.T, text []byte) []*policy.Policy {
+func parse(t testing.TB, text []byte) []*policy.Policy {
 	t.Helper()
 	f, ds := policy.Parse("policies.yaml", text)
 	if ds.HasErrors() {

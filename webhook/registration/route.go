@@ -44,9 +44,12 @@ type Route struct {
 }
 
 // RouteOf is the route of a policy's requests. It depends on nothing else.
-func RouteOf(p *policy.Policy, verb Verb) Route {
+func RouteOf(p *policy.Policy, verb Verb) Route { return routeOf(p, verb, EvaluatesNone(p)) }
+
+// routeOf is the route of a policy of which API servers evaluate no match condition, or all.
+func routeOf(p *policy.Policy, verb Verb, evaluatesNone bool) Route {
 	place := Route{Verb: verb, FailurePolicy: p.FailurePolicy, Local: p.Namespaced()}
-	if !EvaluatesNone(p) {
+	if !evaluatesNone {
 		place.Conditions = p.MatchConditions
 	}
 	place.Once = verb == Mutate && p.Mutating != nil
