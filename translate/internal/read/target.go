@@ -315,18 +315,39 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 		maps.Copy(fields, t.Type.Fields)
 	}
 	out.Fields = fields
+	mutates := l.Rule.Mutate != nil
 	if t.HasMetadata() {
 		meta := l.Opts.Schemas.ObjectMeta()
 		if !l.OfTemplate && t.HasName() {
 			meta = Named(meta)
 		}
+		if !l.OfTemplate && !mutates {
+			meta = validatedMeta(meta, t)
+		}
 		out.Fields["metadata"] = required("metadata", meta)
 		out.Fields["metadata"].Required = !l.OfTemplate
 	}
-	out.Fields["apiVersion"] = required("apiVersion", StringType())
-	out.Fields["kind"] = required("kind", StringType())
-	if l.Rule.Mutate != nil { // an object is changed before it is validated
+	out.Fields["apiVersion"] = required("apiVersion", PlainText())
+	out.Fields["kind"] = required("kind", PlainText())
+	if mutates { // an object is changed before it is validated
 		return unvalidated(&out, map[*schema.Type]*schema.Type{})
+	}
+	return &out
+}
+
+// validatedMeta is the metadata of an object that was validated: its namespace is the name of
+// one, and its own name has no wildcards, but for those of roles and of kinds that are not known.
+func validatedMeta(meta *schema.Type, t native.Target) *schema.Type {
+	out := *meta
+	out.Fields = maps.Clone(meta.Fields)
+	plain := func(name string) {
+		f := *meta.Fields[name]
+		f.Type = PlainText()
+		out.Fields[name] = &f
+	}
+	plain("namespace")
+	if t.Type != nil && t.Group != "rbac.authorization.k8s.io" {
+		plain("name")
 	}
 	return &out
 }
