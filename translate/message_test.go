@@ -75,6 +75,15 @@ func TestMessageVariables(t *testing.T) {
 			"<none> at web", "metadata.labels.team at metadata.name", "",
 		},
 		{
+			"a list of texts", "{{ request.object.spec.containers[].name }} and {{ request.object.spec.containers[].image }}", pattern,
+			`["main"] and ["nginx:latest"]`, "spec.containers[].name and spec.containers[].image", "",
+		},
+		{
+			"a list that may be missing", "{{ request.object.spec.initContainers[].name }} of {{ request.object.metadata.name }}", pattern,
+			"{{ request.object.spec.initContainers[].name }} of web", "{{ request.object.spec.initContainers[].name }} of metadata.name",
+			"{{ request.object.spec.initContainers[].name }} in the message has",
+		},
+		{
 			"an escape is none", `\{{ x }} {{ time_now() }}`, pattern,
 			"{{ x }} {{ time_now() }}", "{{ x }} {{ time_now() }}", "{{ time_now() }} in the message has",
 		},

@@ -214,6 +214,9 @@ func constant(l *read.Lowering, t *jmespath.Template, known []string) string {
 // of unknown type that is no text, number or boolean CEL makes no text; the API server shows the
 // constant message then.
 func shown(l *read.Lowering, j read.Operand) read.Operand {
+	if j.Form == read.SequenceForm {
+		return shownList(l, j)
+	}
 	if j.Form != read.PlaceForm || j.V.Never || read.IsConfigured(j) || !j.V.Dynamic() && j.V.Kind() != schema.String {
 		return j
 	}
@@ -228,4 +231,21 @@ func shown(l *read.Lowering, j read.Operand) read.Operand {
 		v = cel.Func(cel.FuncString, read.Dyn(v))
 	}
 	return read.StringOf(v)
+}
+
+// shownList is a list of texts as Kyverno shows one, in JSON:
+//
+//	{{ request.object.spec.containers[].name }}
+//	'["' + object.spec.containers.map(container, container.name).join('","') + '"]'
+//
+// Lists of all else, and those that may be missing, have no text in CEL.
+func shownList(l *read.Lowering, j read.Operand) read.Operand {
+	if read.KindOf(j.S.Elem()) != schema.String || !j.S.Ordered() || !j.S.Null().IsFalse() {
+		return j
+	}
+	list, ok := j.S.List(l, false)
+	if !ok {
+		return j
+	}
+	return read.StringOf(cel.String(`["`).Plus(list.Call(cel.FuncJoin, cel.String(`","`))).Plus(cel.String(`"]`)))
 }
