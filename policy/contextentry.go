@@ -38,22 +38,32 @@ type ConfigMapEntry struct {
 // Fixed is the ConfigMap that an entry of a policy reads whatever is asked; false where that
 // depends on the request, or the policy may not read it.
 func (e *ConfigMapEntry) Fixed(p *Policy) (namespace, name string, ok bool) {
-	for _, one := range []struct {
-		text Text
-		to   *string
-	}{{e.Name, &name}, {e.Namespace, &namespace}} {
-		template, wrong := jmespath.ParseTemplate(one.text.Value, one.text.Pos)
-		if wrong != nil {
-			return "", "", false
-		}
-		if *one.to, ok = template.Constant(); !ok {
-			return "", "", false
-		}
+	if name, ok = constantText(e.Name); !ok {
+		return "", "", false
+	}
+	if namespace, ok = constantText(e.Namespace); !ok {
+		return "", "", false
 	}
 	if p.Namespaced() {
 		namespace, ok = p.Namespace, namespace == "" || namespace == p.Namespace
 	}
 	return cmp.Or(namespace, "default"), name, ok && name != ""
+}
+
+// Varies reports whether it depends on the request which ConfigMap an entry reads.
+func (e *ConfigMapEntry) Varies() bool {
+	_, name := constantText(e.Name)
+	_, namespace := constantText(e.Namespace)
+	return !name || !namespace
+}
+
+// constantText is what a text is whatever is asked.
+func constantText(t Text) (text string, ok bool) {
+	template, wrong := jmespath.ParseTemplate(t.Value, t.Pos)
+	if wrong != nil {
+		return "", false
+	}
+	return template.Constant()
 }
 
 // An APICallEntry asks the API server or a service.

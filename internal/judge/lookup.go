@@ -60,13 +60,20 @@ func (l Lookup) In(objects []map[string]any) bool {
 }
 
 // Lacks tells whether a rule errs for want of an object that it looks up and that is not among
-// those that are known, or may do so for want of somebody to ask: no cluster and no service is
-// at hand where rules are judged.
+// those that are known, or may do so: for want of somebody to ask, as no cluster and no service is
+// at hand where rules are judged, or of a ConfigMap that nobody knows before the request.
 func Lacks(o Opinion, known []map[string]any) bool {
 	if o.Status != interp.Error && o.Native != apiserver.Error {
 		return false
 	}
-	return Asks(o.Rule) || slices.ContainsFunc(Lookups(o.Rule.Rule), func(one Lookup) bool { return !one.In(known) })
+	return Asks(o.Rule) || varies(o.Rule.Rule) || slices.ContainsFunc(Lookups(o.Rule.Rule), func(one Lookup) bool { return !one.In(known) })
+}
+
+// varies tells of a rule that reads a ConfigMap whose name or namespace depends on the request.
+func varies(r *compile.Rule) bool {
+	return r.Source != nil && slices.ContainsFunc(r.Source.ContextEntries(), func(e *policy.ContextEntry) bool {
+		return e.ConfigMap != nil && e.ConfigMap.Varies()
+	})
 }
 
 // Asks tells of a rule that asks somebody, at the time of the request.
