@@ -161,6 +161,35 @@ func TestIdleBodiesInMemory(t *testing.T) {
 	}
 }
 
+// However many bodies wait for memory, and more come, small ones are read: also one that has begun.
+func TestBodiesThatWaitForMemory(t *testing.T) {
+	c := start(t, Options{MaxMemory: 16})
+	c.Set(set(policies(t, enforced(ownerRequired))))
+	small := creation(t, plain)
+	begun := c.dribble(t, len(small), small[:10])
+	for range 2 * maxReading {
+		c.dribble(t, 8<<20, strings.Repeat("x", 200<<10))
+	}
+	for c.memory.large.Waiting() < maxReading/4 {
+		time.Sleep(time.Millisecond)
+	}
+	for end := time.Now().Add(time.Second); c.memory.large.Waiting() > maxReading; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) { // who had to make room waits no longer
+			t.Fatalf("%d wait for memory, of %d that are read", c.memory.large.Waiting(), maxReading)
+		}
+	}
+	_, _ = begun.Write([]byte(small[10:]))
+	if answer, err := http.ReadResponse(bufio.NewReader(begun), nil); err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("one that had begun: %v, %v", answer, err)
+	}
+	for range 20 {
+		c.dribble(t, 8<<20, strings.Repeat("x", 200<<10))
+		if status, text, took := sends(c.http, c.url+"/validate/fail?timeout=10s", small); status != http.StatusOK || took > bySmall {
+			t.Errorf("a small one after %v, while %d wait: %d %s", took, c.memory.large.Waiting(), status, text)
+		}
+	}
+}
+
 // A body that comes slowly is not read for as long as the request may take.
 func TestSlowBody(t *testing.T) {
 	c := start(t, Options{})

@@ -33,8 +33,8 @@ func TestMemoryIsGivenBack(t *testing.T) {
 	}
 }
 
-// Bodies that all wait, as for memory that others have, leave room to be read for one more: the
-// last of them goes. One that is idle goes before.
+// Bodies that wait, as for memory that others have, leave half of the room to those that are read:
+// where more wait, the last of them goes for one more, else one that is idle.
 func TestRoomAmongThoseThatWait(t *testing.T) {
 	m := newMemory(1, newMetrics(nil))
 	began := time.Now()
@@ -46,12 +46,17 @@ func TestRoomAmongThoseThatWait(t *testing.T) {
 		m.reading[one(time.Duration(i+1)*time.Second, true)] = true
 	}
 	m.reading[first], m.reading[last] = true, true
-	idle := one(2*time.Hour, false)
+	idle := one(-time.Hour, false)
 	if !m.join(idle) || !errors.Is(last.ended, errBusy) || first.ended != nil || len(m.reading) != maxReading {
 		t.Errorf("the last ended with %v, the first with %v, %d are read", last.ended, first.ended, len(m.reading))
 	}
-	if !m.join(one(0, true)) || !errors.Is(idle.ended, errBusy) {
-		t.Errorf("the idle one ended with %v", idle.ended)
+	for waiting := maxReading - 1; waiting > maxWaits; waiting-- {
+		if !m.join(one(0, false)) || idle.ended != nil {
+			t.Fatalf("one that is read ended with %v, while %d wait", idle.ended, waiting)
+		}
+	}
+	if !m.join(one(0, true)) || !errors.Is(idle.ended, errBusy) || first.ended != nil {
+		t.Errorf("the idle one ended with %v, the first that waits with %v", idle.ended, first.ended)
 	}
 	m.reading[&body{memory: m, host: "other", heard: began.Add(-time.Hour), interrupt: func() { t.Error("the only one of its address goes") }}] = true
 	if !m.join(one(0, true)) {
