@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ const (
 	smallBody = 64 << 10
 	// maxReading is how many bodies are read at once.
 	maxReading = 256
-	// maxWaits is how many of them wait for a turn: those that need none have room.
+	// maxWaits is how many of them wait for a turn, and for memory where others have no room: those
+	// that need neither are read.
 	maxWaits = maxReading / 2
 	// smallMemory holds the beginnings of all bodies that are read, and of as many that wait to
 	// be judged.
@@ -70,7 +72,7 @@ type body struct {
 	chunks       [][]byte
 	host         string
 	small, large *turns.Share
-	interrupt    func() // ends a read
+	interrupt    func() // ends a read, and a wait for memory
 
 	mu     sync.Mutex
 	size   int64
@@ -90,9 +92,14 @@ var errRead = errors.New("the review is read")
 // there is none; on a connection of HTTP/2 the bodies of others go on meanwhile.
 func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) func() error) (*body, error) {
 	now, control, host := time.Now(), http.NewResponseController(w), hostOf(r)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	b := &body{
 		memory: m, host: host, small: m.small.Of(host), large: m.large.Of(host), due: now.Add(bodyTime), heard: now, before: m.bytes.Load(),
-		interrupt: func() { _ = control.SetReadDeadline(time.Now().Add(-time.Second)) }, // who cannot be interrupted ends with its connection
+		interrupt: func() {
+			cancel()                                                  // of a wait
+			_ = control.SetReadDeadline(time.Now().Add(-time.Second)) // who cannot be interrupted ends with its connection
+		},
 	}
 	if !m.join(b) {
 		return nil, errBusy
@@ -254,26 +261,33 @@ func (m *memory) join(b *body) bool {
 	return true
 }
 
-// last is the body that makes room, of those of the address that has most: the one of which no
-// bytes have come for longest, or where all wait, for memory or a turn, the one that came last to
-// wait.
-func (m *memory) last() (out *body) {
-	of, most := map[string]int{}, 0
+// last is the body that makes room, of those of the address that has most: where more than
+// maxWaits wait, for memory or a turn, the one that came last to wait; else, and where none of them
+// waits, the one of which no bytes have come for longest.
+func (m *memory) last() *body {
+	of, most, waiting := map[string]int{}, 0, 0
 	for b := range m.reading {
 		of[b.host]++
 		most = max(most, of[b.host])
-	}
-	var idle bool
-	var since time.Time
-	for b := range m.reading {
-		heard, waits, ended := b.state()
-		switch {
-		case ended, of[b.host] < most:
-		case out == nil, !waits && (!idle || heard.Before(since)), waits && !idle && heard.After(since):
-			out, idle, since = b, !waits, heard
+		if _, waits, ended := b.state(); waits && !ended {
+			waiting++
 		}
 	}
-	return out
+	var idle, waits *body
+	var idleSince, waitsSince time.Time
+	for b := range m.reading {
+		switch since, wait, ended := b.state(); {
+		case ended, of[b.host] < most:
+		case wait && (waits == nil || since.After(waitsSince)):
+			waits, waitsSince = b, since
+		case !wait && (idle == nil || since.Before(idleSince)):
+			idle, idleSince = b, since
+		}
+	}
+	if waits != nil && waiting > maxWaits {
+		return waits
+	}
+	return cmp.Or(idle, waits)
 }
 
 func (m *memory) leave(b *body) {
