@@ -24,7 +24,9 @@
 //
 // The functions are those of Kubernetes 1.37. Older releases differ in few fields, which are
 // filled in for them too: maxUnavailable of a StatefulSet's update, preventPodSchedulingIfMissing
-// of a CSIDriver, an empty status of a CSINode.
+// of a CSIDriver, an empty status of a CSINode, the status of a condition in the podFailurePolicy
+// of a CronJob. They write a creationTimestamp of null into templates, where nothing is here; and
+// Kubernetes 1.30 knew the source of a resource claim, an alpha field that is left out.
 //
 // Importing those functions adds them to the scheme builders of k8s.io/api, so that schemes that
 // are made later know them; nobody but this package has a scheme fill anything in.
