@@ -59,24 +59,29 @@ func TestShadow(t *testing.T) {
 	}
 }
 
-// A rule that asks the cluster errs where it is judged without one. That is held
-// against nobody.
+// A rule that asks the cluster errs where it is judged without one, and so does one that reads a
+// ConfigMap of which nobody knows the name before the request. That is held against nobody.
 func TestReportOfWhatAsks(t *testing.T) {
 	before, _, _ := strings.Cut(teams, "    validate:\n")
-	b := newBench(t, before+`    context: [{name: here, apiCall: {urlPath: /api/v1/namespaces/default, jmesPath: metadata.name}}]
+	for _, entry := range []string{
+		"apiCall: {urlPath: /api/v1/namespaces/default, jmesPath: metadata.name}",
+		`configMap: {namespace: default, name: "of-{{ request.object.metadata.name }}"}`,
+	} {
+		b := newBench(t, before+`    context: [{name: here, `+entry+`}]
     validate:
       message: a ConfigMap is elsewhere
       deny: {conditions: {all: [{key: "{{ here }}", operator: Equals, value: x}]}}
 `, nil)
-	l, register := b.ledger(), Register{}
-	o := aConfigMap("bad")
-	register.Add(map[string]any{
-		"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport", "metadata": map[string]any{"namespace": "default"},
-		"scope":   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "bad", "namespace": "default"},
-		"results": []any{map[string]any{"source": "kyverno", "policy": "teams", "rule": "team", "result": "fail"}},
-	})
-	b.judge(l, Objects, register, o)
-	if got := l.Comparison().Rules[0]; got.Total().Disagreed > 0 || !strings.Contains(strings.Join(got.Notes, "\n"), notAtHand) {
-		t.Errorf("%+v", got)
+		l, register := b.ledger(), Register{}
+		o := aConfigMap("bad")
+		register.Add(map[string]any{
+			"apiVersion": "wgpolicyk8s.io/v1alpha2", "kind": "PolicyReport", "metadata": map[string]any{"namespace": "default"},
+			"scope":   map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "bad", "namespace": "default"},
+			"results": []any{map[string]any{"source": "kyverno", "policy": "teams", "rule": "team", "result": "pass"}},
+		})
+		b.judge(l, Objects, register, o)
+		if got := l.Comparison().Rules[0]; got.Total().Disagreed > 0 || !strings.Contains(strings.Join(got.Notes, "\n"), notAtHand) {
+			t.Errorf("%s: %+v", entry, got)
+		}
 	}
 }
