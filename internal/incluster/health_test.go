@@ -194,6 +194,31 @@ spec:
 	}
 }
 
+// What is told is about a version of a policy: of another version, or another policy of its name, it
+// is told again, also where the webhook judges by the same as before.
+func TestErringIsToldOfEachVersion(t *testing.T) {
+	h, p := healthOf(t, there{}, anything)
+	for range errsFrom {
+		h.note(webhook.Record{Of: p, Rule: "r", Status: interp.Error})
+	}
+	one := h.news()[0].RemainingPolicy
+	edited, replaced := one, one
+	edited.Generation++
+	replaced.Source.UID = "another"
+	for name, c := range map[string]struct {
+		policy controller.RemainingPolicy
+		want   int
+	}{"edited": {edited, 1}, "replaced": {replaced, 1}, "as it was": {one, 0}} {
+		h.set(map[*policy.Policy]controller.RemainingPolicy{p: one})
+		h.news()
+		h.set(map[*policy.Policy]controller.RemainingPolicy{p: c.policy})
+		got := h.news()
+		if len(got) != c.want || c.want > 0 && (len(got[0].rules) != 1 || got[0].Generation != c.policy.Generation || got[0].Source != c.policy.Source) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // The metric is about the certificate of the server that runs.
 func TestExpiryIsOfTheLastServer(t *testing.T) {
 	for year := range 2 {
