@@ -61,11 +61,14 @@ func newRuleHealth(world lookups, changed func()) *ruleHealth {
 
 // set says which policies are served from now on. What is known of the others is forgotten. Of
 // those that are new it is told that no rule errs: a process of this name may have said otherwise.
+// Of another version of a policy, of which the same rules remain, it is told again which err.
 func (h *ruleHealth) set(policies map[*policy.Policy]controller.RemainingPolicy) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for p := range policies {
-		if _, served := h.policies[p]; !served {
+	for p, now := range policies {
+		before, served := h.policies[p]
+		another := now.Generation != before.Generation || now.Source != before.Source
+		if !served || another && len(h.erring(p)) > 0 {
 			h.turned[p] = true
 		}
 	}

@@ -217,6 +217,13 @@ func TestErringIsToldOfEachVersion(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	h.set(map[*policy.Policy]controller.RemainingPolicy{p: one})
+	h.note(webhook.Record{Of: p, Rule: "r", Status: interp.Pass})
+	h.news()
+	h.set(map[*policy.Policy]controller.RemainingPolicy{p: edited})
+	if got := h.news(); len(got) > 0 {
+		t.Errorf("no rule errs: %+v", got)
+	}
 }
 
 // The metric is about the certificate of the server that runs.
