@@ -142,6 +142,9 @@ type Rule struct {
 	// SkipBackground is skipBackgroundRequests, true by default: what the engine's
 	// own controller does triggers nothing.
 	SkipBackground bool
+	// Deletes tells of a rule that denies what a cleanup policy deletes, see Cleanup.AsRule: a
+	// text of the object is no pattern where that would make its preconditions true.
+	Deletes bool
 
 	Validate     *Validate
 	Mutate       *Mutate

@@ -195,13 +195,24 @@ func Asked(w *read.Lowering) (applies cel.Bool, pre partial.Bool, ok bool) {
 	if applies = match.Applies(w); applies.IsFalse() {
 		return applies, pre, false
 	}
-	pre = celrule.Simplified(w, condition.Conditions(w, w.Rule.Preconditions), w.Environment)
+	pre = celrule.Simplified(w, condition.Conditions(careful(w), w.Rule.Preconditions), w.Environment)
 	if excepted := match.UnlessExcepted(w); pre.Errs { // which no exception is from
 		pre = pre.Then(partial.Sure(excepted))
 	} else {
 		applies = cel.And(applies, excepted)
 	}
 	return applies, pre, !pre.Expr.IsFalse() || pre.Errs
+}
+
+// careful is the walk for preconditions: those of what a cleanup policy deletes are read as an
+// exception's are.
+func careful(w *read.Lowering) *read.Lowering {
+	if !w.Rule.Deletes {
+		return w
+	}
+	of := *w
+	of.Exception = true
+	return &of
 }
 
 // Walk is a lowering for a target and operations, which has gathered nothing yet.
