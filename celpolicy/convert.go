@@ -49,7 +49,17 @@ func Convert(of compile.Result, o Options) Conversion {
 			c.out.Policies = append(c.out.Policies, done)
 		}
 	}
-	called(of.Policies, c.out.Policies)
+	taken := map[place]bool{}
+	for _, p := range of.Policies {
+		if p.InCEL() {
+			taken[place{p.Kind, p.Namespace, p.Name}] = true
+		}
+	}
+	var made []*naming
+	for _, one := range c.out.Policies {
+		made = append(made, &naming{one.Of.Name, one.Objects})
+	}
+	called(taken, made)
 	return c.out
 }
 
@@ -128,28 +138,30 @@ func (c *converter) leave(natives []native) {
 // maxName is how long a name of these kinds may be, for Kyverno writes it into labels.
 const maxName = 63
 
-// called names the objects: one alone as the policy itself, and several as their native forms,
-// which begin with its name. One whose name is taken gets a number.
-func called(policies []*policy.Policy, made []Converted) {
-	type place struct{ kind, namespace, name string }
-	taken := map[place]bool{}
-	for _, p := range policies {
-		if p.InCEL() {
-			taken[place{p.Kind, p.Namespace, p.Name}] = true
-		}
-	}
+// A place is where an object is in a cluster.
+type place struct{ kind, namespace, name string }
+
+// A naming is objects that take the place of what has a name.
+type naming struct {
+	name    string
+	objects []Object
+}
+
+// called names the objects: one alone as what it takes the place of, and several as their native
+// forms, which begin with its name. One whose name is taken gets a number.
+func called(taken map[place]bool, made []*naming) {
 	for _, alone := range []bool{true, false} { // the name of a policy is for what takes its place
 		for _, one := range made {
 			of := map[string]int{}
-			for _, o := range one.Objects {
+			for _, o := range one.objects {
 				of[o.Kind]++
 			}
-			for i := range one.Objects {
-				o := &one.Objects[i]
+			for i := range one.objects {
+				o := &one.objects[i]
 				if alone != (of[o.Kind] == 1) {
 					continue
 				}
-				name := one.Of.Name
+				name := one.name
 				if !alone {
 					name = strings.TrimPrefix(o.Name, o.Namespace+"-")
 				}

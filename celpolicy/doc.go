@@ -2,12 +2,12 @@
 // policies of Kyverno's own kinds in CEL, of policies.kyverno.io.
 //
 // In comes what package compile made of policies of kyverno.io: native objects with their
-// bindings. Out go, by Convert, a ValidatingPolicy for each native object and binding, and a
+// bindings; and cleanup policies, of which Cleanups makes rules first. Out go, by Convert, a ValidatingPolicy for each native object and binding, and a
 // MutatingPolicy for each that mutates; and for every rule that Kyverno's kinds cannot say,
-// the diagnostic that says why.
+// the diagnostic that says why; by Cleanups, a DeletingPolicy for each cleanup policy.
 //
 // What must hold: a policy that comes out denies a request if and only if the native object
-// does. Nothing is lowered here: expressions are those of the native objects, and changed only
+// does, and one that deletes does what the cleanup policy does. Nothing is lowered here: expressions are those of the native objects, and changed only
 // where the same text means something else to Kyverno. There, an object that is not there is an
 // empty map and not null, there are no params and no authorizer, and orValue has no type and is not lazy.
 // The same input gives the same bytes.

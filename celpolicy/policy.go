@@ -15,12 +15,15 @@ type Object struct {
 	Spec              Spec `json:"spec"`
 }
 
-// A Spec is what a ValidatingPolicy or a MutatingPolicy says. What is left out has Kyverno's
-// default.
+// A Spec is what a ValidatingPolicy, a MutatingPolicy or a DeletingPolicy says. What is left out has
+// Kyverno's default.
 type Spec struct {
+	Schedule         string                                   `json:"schedule,omitempty"`
 	MatchConstraints *admissionregistrationv1.MatchResources  `json:"matchConstraints"`
 	MatchConditions  []admissionregistrationv1.MatchCondition `json:"matchConditions,omitempty"`
 	Variables        []admissionregistrationv1.Variable       `json:"variables,omitempty"`
+	Conditions       []admissionregistrationv1.MatchCondition `json:"conditions,omitempty"`
+	Propagation      string                                   `json:"deletionPropagationPolicy,omitempty"`
 	Validations      []Validation                             `json:"validations,omitempty"`
 	Mutations        []admissionregistrationv1.Mutation       `json:"mutations,omitempty"`
 

@@ -176,6 +176,9 @@ func (e *expressions) dropUnread(s *Spec) {
 	for _, a := range s.AuditAnnotations {
 		read(a.ValueExpression)
 	}
+	for _, m := range s.Conditions {
+		read(m.Expression)
+	}
 	var kept []admissionregistrationv1.Variable
 	for _, v := range slices.Backward(s.Variables) { // one reads only those before it
 		if reads[v.Name] {
