@@ -34,10 +34,13 @@ func (c Conversion) WriteMarkdown(w io.Writer) error {
 
 func (c Conversion) writeReasons(b *strings.Builder) {
 	head := "\n## Rules that are not native\n\n"
+	if c.Totals.toKyverno() {
+		head = "\n## Rules that are left\n\n"
+	}
 	titles := c.titles()
 	for i, p := range c.Policies {
 		for _, r := range p.Rules {
-			if r.Target == Native {
+			if r.Target == Native || r.Target == CEL {
 				continue
 			}
 			b.WriteString(head)

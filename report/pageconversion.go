@@ -80,7 +80,7 @@ func behind(c Conversion) []codeGroup {
 	var out []codeGroup
 	for _, p := range c.Policies {
 		for _, r := range p.Rules {
-			if r.Target == Native {
+			if r.Target == Native || r.Target == CEL {
 				continue
 			}
 			var g *codeGroup
