@@ -249,6 +249,7 @@ const (
 	// Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:
 	// enforce it deletes; in shadow its PolicyTranslation says what it would delete. The
 	// controller needs the permission to list and delete the kinds that it matches.
+	// `kvap convert --to kyverno` makes a DeletingPolicy of a cleanup policy.
 	//
 	// Example:
 	//
@@ -675,8 +676,10 @@ const (
 	LateKind Code = 223
 	// NoKyvernoForm occurs with --to kyverno, when a rule has a native form and none among
 	// Kyverno's kinds in CEL. It may ask for something that these kinds do not have, such as
-	// the authorizer. The rule stays as it is, and a folder gets it in remainder/. A policy
-	// that is of these kinds already stays as it is too, which a note tells.
+	// the authorizer. The rule stays as it is, and a folder gets it in remainder/. So does a
+	// cleanup policy whose kinds have wildcards: to it they mean nothing, and to a
+	// DeletingPolicy everything. A schedule such as @every 1h has no form there either.
+	// A policy that is of these kinds already stays as it is too, which a note tells.
 	//
 	// The sentence says what stands in the way. Say it in another way and convert again,
 	// or write that rule by hand.

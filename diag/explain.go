@@ -331,7 +331,8 @@ func describe(c Code) (name, text, example string) {
 				"\n" +
 				"Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:\n" +
 				"enforce it deletes; in shadow its PolicyTranslation says what it would delete. The\n" +
-				"controller needs the permission to list and delete the kinds that it matches.",
+				"controller needs the permission to list and delete the kinds that it matches.\n" +
+				"`kvap convert --to kyverno` makes a DeletingPolicy of a cleanup policy.",
 			"apiVersion: kyverno.io/v2\n" +
 				"kind: CleanupPolicy\n" +
 				"metadata:\n" +
@@ -722,8 +723,10 @@ func describe(c Code) (name, text, example string) {
 		return "NoKyvernoForm",
 			"Occurs with --to kyverno, when a rule has a native form and none among\n" +
 				"Kyverno's kinds in CEL. It may ask for something that these kinds do not have, such as\n" +
-				"the authorizer. The rule stays as it is, and a folder gets it in remainder/. A policy\n" +
-				"that is of these kinds already stays as it is too, which a note tells.\n" +
+				"the authorizer. The rule stays as it is, and a folder gets it in remainder/. So does a\n" +
+				"cleanup policy whose kinds have wildcards: to it they mean nothing, and to a\n" +
+				"DeletingPolicy everything. A schedule such as @every 1h has no form there either.\n" +
+				"A policy that is of these kinds already stays as it is too, which a note tells.\n" +
 				"\n" +
 				"The sentence says what stands in the way. Say it in another way and convert again,\n" +
 				"or write that rule by hand.",

@@ -95,7 +95,7 @@ was left out or guessed otherwise with 1.`,
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
-	addChoice(fs, &f.to, "to", convert.ToNative, "what policies become: native objects of the API server, or kyverno: ValidatingPolicies and MutatingPolicies of policies.kyverno.io", convert.ToNative, convert.ToKyverno)
+	addChoice(fs, &f.to, "to", convert.ToNative, "what policies become: native objects of the API server, or kyverno: ValidatingPolicies, MutatingPolicies and DeletingPolicies of policies.kyverno.io", convert.ToNative, convert.ToKyverno)
 	addChoice(fs, &f.kyverno, "kyverno-version", "1.19", "with --to kyverno, the version of Kyverno that they are for", convert.KyvernoVersions()...)
 	f.viewFlags.add(fs, "no summary, and of the diagnostics only errors", "notes too, such as what was passed over, and all policies in the summary")
 	addRecursive(fs)
@@ -256,7 +256,7 @@ func verdict(done *convert.Compilation, c report.Conversion, strict bool) error 
 		return exit.Findings(fmt.Errorf("--strict: a rule does something else than it seems, as the warnings from %s to %s and %s say", diag.DeniesEvery, diag.OptionalField, diag.NeedsNoObject))
 	case strict && c.Totals.Guessed > 0:
 		return exit.Findings(fmt.Errorf("--strict: the resources of %d of %d rules are guessed", c.Totals.Guessed, c.Totals.Rules))
-	case len(done.Unread) > 0, slices.ContainsFunc(done.Rules, withCode(diag.GuessedResource)):
+	case len(done.Unread) > 0, done.Guessed():
 		return exit.Partly(nil)
 	}
 	return nil

@@ -29,6 +29,7 @@ type Compilation struct {
 	// Kyverno is set where policies become those of Kyverno's kinds in CEL: their objects
 	// are in it, and not in the Result.
 	Kyverno *celpolicy.Conversion
+	Cleaned []celpolicy.Cleaned // what became of cleanup policies there
 }
 
 // Compile reads and compiles. What cannot be read is in Found, and the rest
@@ -166,7 +167,9 @@ func (done *Compilation) Relations() diag.List {
 }
 
 // Empty tells that there is nothing that somebody enforces.
-func (done *Compilation) Empty() bool { return len(done.Policies)+len(done.Unread) == 0 }
+func (done *Compilation) Empty() bool {
+	return len(done.Policies)+len(done.Unread) == 0 && (done.Kyverno == nil || len(done.Cleanups) == 0)
+}
 
 // DuplicateKeys is how many keys took the place of one before.
 func (done *Compilation) DuplicateKeys() (n int) {
@@ -182,6 +185,7 @@ func (done *Compilation) DuplicateKeys() (n int) {
 // share, or may share one day: so that no file goes when a policy comes.
 type group struct {
 	policy   *policy.Policy
+	cleanup  *policy.Cleanup // in its place
 	objects  []vap.Objects
 	mutating []mutating.Objects
 	kyverno  []celpolicy.Object
@@ -267,7 +271,7 @@ func (done *Compilation) Report() report.Conversion {
 			{Name: u.Name, Target: report.Unsupported, Codes: []diag.Code{u.Code}, Line: u.Pos.Line, Reason: u.Reason},
 		}})
 	}
-	return report.New(policies, done.Found)
+	return report.New(append(policies, done.cleanupRows()...), done.Found)
 }
 
 func (done *Compilation) row(r *compile.Rule) report.Rule {

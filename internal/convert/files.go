@@ -40,8 +40,8 @@ func (d Destination) Write(stdout io.Writer, done *Compilation, sources []input.
 	}
 	all := group{objects: done.Objects, mutating: done.Mutating} // of native objects, those that validate before those that mutate
 	if done.Kyverno != nil {
-		for _, one := range done.Kyverno.Policies {
-			all.kyverno = append(all.kyverno, one.Objects...)
+		for _, g := range done.kyvernoGroups() {
+			all.kyverno = append(all.kyverno, g.kyverno...)
 		}
 	}
 	data, err := d.marshal(all.all())
@@ -121,8 +121,16 @@ func Inputs(sources []input.Source) []input.Source {
 
 func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
 	names := namesOf(done.Policies, done.Unread)
+	if done.Kyverno != nil {
+		for _, c := range done.Cleanups {
+			names.add(c, strings.TrimPrefix(c.Namespace+"."+c.Name, "."), c.Kind)
+		}
+	}
 	for _, group := range done.byPolicy() {
 		name, ok := names.of[group.policy]
+		if group.cleanup != nil {
+			name, ok = names.of[group.cleanup]
+		}
 		if !ok && len(group.objects) > 0 { // that policies share
 			of := group.objects[0].Policy
 			name = names.add(of, of.Name, "ValidatingAdmissionPolicy")
@@ -157,6 +165,9 @@ func (d Destination) addRemainder(to *folder.Folder, done *Compilation, names *f
 		for _, one := range left {
 			to.Add("remainder/"+names.of[p]+one.suffix+".yaml", one.data)
 		}
+	}
+	for _, c := range done.cleanupsLeft() {
+		to.Add("remainder/"+names.of[c]+".yaml", policy.Marshal(appliable(asVersion(c.Source, newest(c.Source.Get("apiVersion").Str, "v2")))))
 	}
 	for _, e := range done.Exceptions { // what stays behind needs them as much as the native half did
 		if e.Invalid || !slices.ContainsFunc(remaining, e.IsFrom) {

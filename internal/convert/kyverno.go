@@ -60,6 +60,7 @@ func (done *Compilation) toKyverno(c Choices) {
 	for _, r := range done.Rules {
 		r.Codes = slices.DeleteFunc(r.Codes, natively)
 	}
+	done.cleanupsToKyverno(c)
 	done.Diagnostics = append(done.Diagnostics, converted.Found...).Sort()
 	done.Objects, done.Mutating = nil, nil
 }
@@ -108,6 +109,11 @@ func handwork(code diag.Code, r *compile.Rule) string {
 func (done *Compilation) kyvernoGroups() (out []group) {
 	for _, one := range done.Kyverno.Policies {
 		out = append(out, group{policy: one.Of, kyverno: one.Objects})
+	}
+	for _, one := range done.Cleaned {
+		if len(one.Objects) > 0 {
+			out = append(out, group{cleanup: one.Of, kyverno: one.Objects})
+		}
 	}
 	return out
 }
