@@ -101,7 +101,7 @@ func TestCleanups(t *testing.T) {
 		{"age", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_since('', '{{ target.metadata.creationTimestamp }}', '') }}\", operator: GreaterThan, value: 1h}]}"},
 		{"at least as old", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {any: [{key: \"{{ time_since('', target.metadata.creationTimestamp, '') }}\", operator: GreaterThanOrEquals, value: 1h0m}]}"},
 		{"time between", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_diff('{{target.metadata.creationTimestamp}}','{{ time_now_utc() }}') }}\", operator: LessThan, value: 0h31m0s}]}"},
-		{"until now", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_since('', target.metadata.creationTimestamp, time_now()) }}\", operator: LessThanOrEquals, value: 1h}]}"},
+		{"until now", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_since('', target.metadata.creationTimestamp, time_now()) }}\", operator: LessThanOrEquals, value: 60m}]}"},
 		{"age and phase", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: '{{ target.status.phase }}', operator: NotEquals, value: Running}, {key: \"{{time_since('','{{target.status.startTime}}','')}}\", operator: DurationGreaterThan, value: 1h}]}"},
 		{"age or phase", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {any: [{key: '{{ target.metadata.name }}', operator: Equals, value: b}, {key: '{{ target.status.phase }}', operator: Equals, value: Failed}]}"},
 	} {

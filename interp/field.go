@@ -55,8 +55,11 @@ func (f formats) of(at []string) Format {
 }
 
 // ofValue is the format of a value from somewhere. The text of a number is a number like any
-// other text's.
+// other text's, and the time between two others is a duration.
 func (f formats) ofValue(from expr.Provenance) Format {
+	if from.Duration {
+		return Duration
+	}
 	format := f.of(from.At)
 	if from.Printed && format == IntOrString {
 		return AnyText

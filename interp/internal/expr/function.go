@@ -64,6 +64,8 @@ func provenanceOfCall(f jmespath.Func, args []Value) Provenance {
 			return args[0].From
 		}
 		return Provenance{Origin: args[0].From.Origin, elements: []Provenance{args[0].From}}
+	case jmespath.FuncTimeSince, jmespath.FuncTimeDiff:
+		return Provenance{Origin: madeOf(args...).Origin, Duration: true}
 	}
 	return madeOf(args...)
 }

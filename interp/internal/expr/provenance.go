@@ -28,6 +28,8 @@ type Provenance struct {
 	At []string
 	// Printed tells that the value is the text of what is there.
 	Printed bool
+	// Duration tells that the value is what a function has made of two times.
+	Duration bool
 	// parts are the provenances of the entries of a map that was put together, and elements
 	// those of a list: one for all, unless they are mixed.
 	parts    map[string]Provenance
@@ -114,7 +116,7 @@ func MapOf(parts map[string]Provenance) Provenance {
 
 // printed is the provenance of the text of a value.
 func (s Provenance) printed() Provenance {
-	return Provenance{Origin: s.Origin, At: s.At, Printed: true}
+	return Provenance{Origin: s.Origin, At: s.At, Printed: true, Duration: s.Duration}
 }
 
 // And is s, and something else of an origin.
