@@ -27,12 +27,17 @@ func cleaned(t *testing.T, text string) []celpolicy.Cleaned {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cleanedBy(t, text, schemas.WithPublished())
+}
+
+func cleanedBy(t *testing.T, text string, schemas *kinds.Set) []celpolicy.Cleaned {
+	t.Helper()
 	file, found := policy.Parse("policy.yaml", []byte(text))
 	if found.HasErrors() {
 		t.Fatal(found)
 	}
 	return celpolicy.Cleanups(file.Cleanups, compile.Options{
-		Translate: translate.Options{Release: cel.Latest, Schemas: schemas.WithPublished(), Guard: translate.GuardNever},
+		Translate: translate.Options{Release: cel.Latest, Schemas: schemas, Guard: translate.GuardNever},
 		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
 	}, celpolicy.Options{Version: "v1"})
 }
