@@ -57,7 +57,7 @@ type Policy struct {
 // A Rule is one rule as written in the source.
 type Rule struct {
 	Name    string      `json:"rule"`
-	Type    string      `json:"type"` // validate, mutate, generate, verifyImages
+	Type    string      `json:"type"` // validate, mutate, generate, verifyImages; cleanup for a cleanup policy
 	Target  Target      `json:"target"`
 	Codes   []diag.Code `json:"codes"`   // why it is not native, and how it differs if it is
 	Objects []string    `json:"objects"` // the native objects that enforce it and its expanded forms

@@ -130,8 +130,8 @@ func passOverAssertions(f *policy.File, ds diag.List) diag.List {
 	return ds
 }
 
-// dropRepeated leaves out a policy, or an exception, that has been read before, and warns
-// where two of one name differ: a cluster holds only one of them.
+// dropRepeated leaves out a policy, a cleanup policy or an exception that has been read before, and
+// warns where two of one name differ: a cluster holds only one of them.
 func (done *Compilation) dropRepeated() {
 	type seen struct {
 		pos    diag.Pos
@@ -154,6 +154,9 @@ func (done *Compilation) dropRepeated() {
 	}
 	done.Policies = slices.DeleteFunc(done.Policies, func(p *policy.Policy) bool {
 		return repeats(p.Kind+" "+p.Name, p.Namespace, p.Pos, p.Source)
+	})
+	done.Cleanups = slices.DeleteFunc(done.Cleanups, func(c *policy.Cleanup) bool {
+		return repeats(c.Kind+" "+c.Name, c.Namespace, c.Pos, c.Source)
 	})
 	done.Exceptions = slices.DeleteFunc(done.Exceptions, func(e *policy.Exception) bool {
 		group, _, _ := strings.Cut(e.Source.Get("apiVersion").Str, "/")
