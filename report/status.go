@@ -91,7 +91,6 @@ type TypeWarning struct {
 	Rule     string `json:"rule"`
 	Path     string `json:"path"` // in the source policy
 	File     string `json:"file"` // of the source; empty where it was read from a cluster
-	Line     int    `json:"line"`
 }
 
 // A NativeStatus is a ValidatingAdmissionPolicy that kvap did not make. Missing

@@ -210,15 +210,14 @@ func (s Status) wrong() []string {
 	return append(out, s.Notes...)
 }
 
-// line is the warning at its place in the source: file and line where they are
-// known, else the path.
+// line is the warning at its place in the source.
 func (w TypeWarning) line(title string) string {
 	place := title
 	if w.Path != "" {
 		place += " " + w.Path
 	}
 	if w.File != "" {
-		place = fmt.Sprintf("%s:%d: %s", w.File, w.Line, title)
+		place = w.File + ": " + place
 	}
 	known := ""
 	if w.Known {

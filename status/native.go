@@ -73,8 +73,8 @@ func (c Snapshot) native(p *admissionregistrationv1.ValidatingAdmissionPolicy) *
 	alarms := c.falseAlarms(p, warnings)
 	for i, w := range warnings {
 		tw := report.TypeWarning{Object: p.Name, FieldRef: w.Field, Warning: strings.TrimSpace(w.Warning), Known: alarms[i]}
-		if m, line, path, ok := n.translation.Of(w.Field); ok {
-			tw.Rule, tw.File, tw.Line, tw.Path = originOf(m), m.File, line, path
+		if m, path, ok := n.translation.Of(w.Field); ok {
+			tw.Rule, tw.File, tw.Path = originOf(m), m.File, path
 		}
 		n.warnings = append(n.warnings, tw)
 	}

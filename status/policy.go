@@ -154,7 +154,7 @@ func (c claim) ownWarnings(rule string) []report.TypeWarning {
 	var out []report.TypeWarning
 	own := c.translation.Members[c.member]
 	for _, w := range c.warnings {
-		if m, _, _, ok := c.translation.Of(w.FieldRef); ok && m.Policy == own.Policy && m.Rule == own.Rule && w.Rule == rule {
+		if m, _, ok := c.translation.Of(w.FieldRef); ok && m.Policy == own.Policy && m.Rule == own.Rule && w.Rule == rule {
 			out = append(out, w)
 		}
 	}

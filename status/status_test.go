@@ -258,7 +258,7 @@ func TestWarnings(t *testing.T) {
 	}
 	p := only(t, c)
 	w := p.Rules[0].Warnings
-	if len(w) != 1 || w[0].File != "limits.yaml" || w[0].Line == 0 || w[0].Known || w[0].Rule != "limit" || strings.Contains(w[0].Warning, "1234567") {
+	if len(w) != 1 || w[0].File != "limits.yaml" || w[0].Path == "" || w[0].Known || w[0].Rule != "limit" || strings.Contains(w[0].Warning, "1234567") {
 		t.Errorf("got %+v", w)
 	}
 	if got := p.Condition(v1alpha1.ConditionTypeChecked); got != no {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -25,13 +24,13 @@ type Translation struct {
 }
 
 // A TranslatedMember is a source rule, or one form of it: the forms of a rule come one after
-// the other. Its Line and Path are where the rule begins.
+// the other. Its Path is where the rule begins: lines are not said, for a comment in the source would
+// change each object.
 type TranslatedMember struct {
 	Policy string `json:"policy,omitempty"`
 	Rule   string `json:"rule"`
 	Origin string `json:"origin,omitempty"` // the name as written, where Rule is another
-	File   string `json:"-"`                // these two are in the other annotation
-	Line   int    `json:"-"`
+	File   string `json:"-"`                // it is in the other annotation
 	Path   string `json:"path,omitempty"`
 	// Resources are those that it is about; nil where these are all that the policy is about.
 	Resources []string `json:"resources,omitempty"`
@@ -48,7 +47,6 @@ func (m TranslatedMember) IsAbout(resource string) bool {
 type TranslatedExpression struct {
 	Member int    `json:"member,omitempty"`
 	Also   []int  `json:"-"`
-	Line   int    `json:"line,omitempty"`
 	Path   string `json:"path,omitempty"`
 }
 
@@ -76,7 +74,7 @@ func TranslationOf(annotations map[string]string) (t Translation, ok bool, err e
 	return t, true, nil
 }
 
-// locate takes file and line of the members from what is written for people.
+// locate takes the files of the members from what is written for people.
 func (t *Translation) locate(source string) {
 	lines := strings.Split(source, "\n")
 	rules := 0
@@ -94,10 +92,8 @@ func (t *Translation) locate(source string) {
 			line++
 		}
 		m := &t.Members[i]
-		place, _, _ := strings.Cut(lines[line], " "+m.Policy+"/")
-		file, number, ok := cutLast(place, ":")
-		if n, err := strconv.Atoi(number); ok && err == nil {
-			m.File, m.Line = file, n
+		if file, _, ok := strings.Cut(lines[line], " "+m.Policy+"/"); ok {
+			m.File = file
 		}
 	}
 }
@@ -109,14 +105,6 @@ func (t Translation) sameRule(i int) bool {
 	}
 	m, before := t.Members[i], t.Members[i-1]
 	return m.Policy == before.Policy && cmp.Or(m.Origin, m.Rule) == cmp.Or(before.Origin, before.Rule) && m.Path == before.Path
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // annotate writes where d came from. The draft's own annotations come first, so
@@ -142,7 +130,7 @@ func annotate(d *Draft, opts EmitOptions, guard string) map[string]string {
 	return out
 }
 
-// place is, for instance, "tags.yaml:12 disallow-latest/check".
+// place is, for instance, "tags.yaml disallow-latest/check".
 func place(m Member, opts EmitOptions) string {
 	origin := m.Origin
 	if origin == "" {
@@ -156,34 +144,34 @@ func place(m Member, opts EmitOptions) string {
 	if !ok {
 		file = m.Pos.File
 	}
-	return fmt.Sprintf("%s:%d %s", file, m.Pos.Line, text)
+	return file + " " + text
 }
 
 // Translation is the source map of what is emitted from the draft.
 func (d *Draft) Translation() Translation {
 	var t Translation
 	for _, m := range d.Members {
-		tm := TranslatedMember{Policy: m.Policy, Rule: m.Rule, File: m.Pos.File, Line: m.Pos.Line, Path: m.Pos.Path, Resources: m.Resources}
+		tm := TranslatedMember{Policy: m.Policy, Rule: m.Rule, File: m.Pos.File, Path: m.Pos.Path, Resources: m.Resources}
 		if m.Origin != m.Rule {
 			tm.Origin = m.Origin
 		}
 		t.Members = append(t.Members, tm)
 	}
 	for _, v := range d.Validations {
-		t.Validations = append(t.Validations, TranslatedExpression{Member: v.Member, Also: v.Also, Line: v.Pos.Line, Path: v.Pos.Path})
+		t.Validations = append(t.Validations, TranslatedExpression{Member: v.Member, Also: v.Also, Path: v.Pos.Path})
 	}
 	return t
 }
 
 // Of is the member that a field of the policy is for, and the place in its source
 // that the field was made from. ok is false for a field of no single member.
-func (t Translation) Of(field string) (member TranslatedMember, line int, path string, ok bool) {
+func (t Translation) Of(field string) (member TranslatedMember, path string, ok bool) {
 	var i int
 	if !index(field, "spec.validations[%d]", &i) || i >= len(t.Validations) {
-		return TranslatedMember{}, 0, "", false
+		return TranslatedMember{}, "", false
 	}
 	v := t.Validations[i]
-	return t.Members[v.Member], v.Line, v.Path, true
+	return t.Members[v.Member], v.Path, true
 }
 
 // json leaves out what fill knows.

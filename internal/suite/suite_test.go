@@ -290,7 +290,7 @@ kind: ValidatingAdmissionPolicy
 metadata:
   name: deployed
   annotations:
-    kvap.dev/source: team.yaml:6 team/label
+    kvap.dev/source: team.yaml team/label
     kvap.dev/translation: '{"members":[{"policy":"team","rule":"label"}],"validations":[{"member":0}]}'
 spec:
   matchConstraints:

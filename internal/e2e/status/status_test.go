@@ -217,13 +217,13 @@ func TestTypeError(t *testing.T) {
 			continue
 		}
 		w := r.Warnings[0]
-		if w.File != "scale.yaml" || w.Line != 17 || w.Path != "spec.rules[0].validate.cel.expressions[0]" || w.Known ||
+		if w.File != "scale.yaml" || w.Path != "spec.rules[0].validate.cel.expressions[0]" || w.Known ||
 			!strings.Contains(w.Warning, "undefined field 'replicas'") {
 			t.Errorf("got %+v", w)
 		}
 	}
 	stdout, stderr, code := execute(t, "status")
-	if code != 1 || !strings.Contains(stdout, "scale.yaml:17: scale/several: undefined field 'replicas' (apps/v1, Kind=Deployment) [scale ") {
+	if code != 1 || !strings.Contains(stdout, "scale.yaml: scale/several spec.rules[0].validate.cel.expressions[0]: undefined field 'replicas' (apps/v1, Kind=Deployment) [scale ") {
 		t.Errorf("kvap status ends with %d\n%s%s", code, stdout, stderr)
 	}
 }
