@@ -1,6 +1,7 @@
 package celpolicy
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -54,7 +56,7 @@ func Cleanups(of []*policy.Cleanup, how compile.Options, o Options) (out []Clean
 
 func cleanup(c *policy.Cleanup, how compile.Options, o Options) Cleaned {
 	out := Cleaned{Of: c}
-	if what := noneOfRequests(c); what != "" {
+	if what := cmp.Or(noneOfRequests(c), unclear(c, how.Translate.Schemas)); what != "" {
 		d := diag.Warnf(c.Pos, diag.NoKyvernoForm, "Kyverno's kinds in CEL have no form for %s", what)
 		out.Left = &d
 		return out
@@ -79,8 +81,12 @@ func cleanup(c *policy.Cleanup, how compile.Options, o Options) Cleaned {
 		}
 	}
 	for _, d := range result.Diagnostics {
-		if d.Code == diag.GuessedResource || d.Code == diag.UnknownField {
+		switch {
+		case d.Code == diag.GuessedResource || d.Code == diag.UnknownField || ofTheRule(d.Code):
 			out.Found = append(out.Found, d)
+		case decidesOtherwise(d.Code) && out.Left == nil:
+			d := diag.Warnf(d.Pos, d.Code, "%s", d.Message)
+			out.Left = &d
 		}
 	}
 	if out.Left == nil && len(out.Objects) == 0 {
@@ -103,7 +109,7 @@ func noneOfRequests(c *policy.Cleanup) string {
 		for _, f := range m.Filters() {
 			for _, k := range f.Kinds {
 				kind, ok := policy.ParseKind(k.Value)
-				if !ok || kind.Subresource != "" || strings.ContainsAny(kind.Kind+strings.TrimPrefix(kind.Group, "*"), "*?") {
+				if !ok || kind.Subresource != "" || strings.ContainsAny(k.Value, "*?") {
 					return "the kind " + k.Value + ", which a cleanup policy takes literally"
 				}
 			}
@@ -112,7 +118,7 @@ func noneOfRequests(c *policy.Cleanup) string {
 			}
 		}
 	}
-	if slices.ContainsFunc(c.Context, func(e *policy.ContextEntry) bool { return e.Name == "target" }) {
+	if slices.ContainsFunc(c.Context, func(e *policy.ContextEntry) bool { return e.Name == "target" || strings.HasPrefix(e.Name, "target.") }) {
 		return "a context entry in the place of the object"
 	}
 	for _, at := range []string{"context", "conditions"} {
@@ -123,9 +129,51 @@ func noneOfRequests(c *policy.Cleanup) string {
 	return ""
 }
 
+// unclear is a kind that may stand for more than one kind of a cluster, or for none that the policy
+// reaches; "" where there is none. A cleanup policy means the group and version that the cluster names
+// first, and a DeletingPolicy each that it matches: the same object may be read in one as it is, and
+// in another without the field that keeps it.
+func unclear(c *policy.Cleanup, schemas *schema.Set) string {
+	for _, f := range c.Match.Filters() {
+		for _, k := range f.Kinds {
+			kind, _ := policy.ParseKind(k.Value)
+			resources := schemas.Resources(kind.Group, kind.Version, kind.Kind)
+			var meant []string
+			for _, r := range resources {
+				for _, gvk := range r.Published {
+					meant = append(meant, gvk.APIVersion())
+				}
+				if len(r.Published) == 0 && !r.Guessed {
+					meant = append(meant, r.APIVersion())
+				}
+			}
+			switch {
+			case kind.Group != "*" && kind.Version != "*":
+			case len(meant) == 0:
+				return "the kind " + k.Value + " of an unknown group; write its group and version"
+			case len(meant) > 1:
+				return "the kind " + k.Value + ", which may be of " + strings.Join(meant, ", ") + "; write its group and version"
+			}
+			if c.Kind == "CleanupPolicy" && len(resources) == 1 && !resources[0].Guessed && !resources[0].Namespaced {
+				return "the kind " + k.Value + ", of which no object is in a namespace"
+			}
+		}
+	}
+	return ""
+}
+
+// decidesOtherwise reports whether a code tells of requests that CEL decides otherwise than Kyverno.
+// A rule that denies too much is noticed; what is deleted too much is gone.
+func decidesOtherwise(c diag.Code) bool {
+	return slices.Contains([]diag.Code{diag.ASCIICase, diag.TextEquality, diag.RuntimeText, diag.FirstImage}, c)
+}
+
+// ofTheRule reports whether a code tells what a policy does by itself, as it was written.
+func ofTheRule(c diag.Code) bool { return c >= diag.DeniesEvery && c <= diag.OptionalField }
+
 // asksRequest tells that a text may ask for more of a request than its namespace.
 func asksRequest(text string) bool {
-	return regexp.MustCompile(`request\b`).MatchString(regexp.MustCompile(`\brequest\.namespace\b`).ReplaceAllString(text, ""))
+	return strings.Contains(text, `\u`) || regexp.MustCompile(`request\b`).MatchString(regexp.MustCompile(`\brequest\.namespace\b`).ReplaceAllString(text, ""))
 }
 
 // agesIn takes out of conditions those that compare an age with a duration, in the form
@@ -181,6 +229,9 @@ func ageIn(c *policy.Condition) (cel.Bool, bool) {
 	since := cel.Ident("object")
 	for _, field := range strings.Split(strings.Join(read[1:], ""), ".")[1:] {
 		since = since.Field(field)
+	}
+	if since.Text(width) != "object.metadata.creationTimestamp" { // a number is no time to Kyverno
+		since = cel.Func(cel.FuncString, since)
 	}
 	age := cel.Ident("time").Call("now").Binary(cel.Minus, cel.Func("timestamp", since))
 	return age.Compare(operator, cel.Func(cel.FuncDuration, cel.String(c.Value.Str))), true

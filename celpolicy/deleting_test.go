@@ -60,7 +60,7 @@ func lying(t *testing.T) (out []map[string]any) {
 	t.Helper()
 	const text = `
 - {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {containers: [{name: c, image: "reg.example.com/app:1"}]}, status: {phase: Succeeded, startTime: "2026-01-01T00:00:00Z"}}
-- {apiVersion: v1, kind: Pod, metadata: {name: b, namespace: team, creationTimestamp: "2026-01-01T01:30:00Z", labels: {keep: "yes"}}, spec: {containers: [{name: c, image: "app:1"}]}, status: {phase: Running}}
+- {apiVersion: v1, kind: Pod, metadata: {name: b, namespace: team, creationTimestamp: "2026-01-01T01:30:00Z", labels: {keep: "yes"}}, spec: {containers: [{name: c, image: "app:1"}]}, status: {phase: Running, startTime: 3600}}
 - {apiVersion: v1, kind: Pod, metadata: {name: ab, namespace: other, creationTimestamp: "2026-01-01T01:00:00Z", labels: {keep: "no"}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: u}]}, spec: {containers: [{name: c, image: "app:1"}, {name: d, image: "reg.example.com/d"}]}}
 - {apiVersion: v1, kind: Pod, metadata: {name: star, namespace: other, creationTimestamp: "2026-01-01T01:00:00Z", labels: {keep: "*"}, annotations: {left: "1"}}, spec: {containers: [{name: c, image: "app:1"}]}, status: {phase: Failed, startTime: null}}
 - {apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r, namespace: team, creationTimestamp: "2025-01-01T00:00:00Z"}, spec: {replicas: 0, template: {spec: {containers: [{name: c, image: i}]}}}}
@@ -107,6 +107,7 @@ func TestCleanups(t *testing.T) {
 		{"at least as old", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {any: [{key: \"{{ time_since('', target.metadata.creationTimestamp, '') }}\", operator: GreaterThanOrEquals, value: 1h0m}]}"},
 		{"time between", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_diff('{{target.metadata.creationTimestamp}}','{{ time_now_utc() }}') }}\", operator: LessThan, value: 0h31m0s}]}"},
 		{"until now", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_since('', target.metadata.creationTimestamp, time_now()) }}\", operator: LessThanOrEquals, value: 60m}]}"},
+		{"a number is no time", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: \"{{ time_since('', '{{ target.status.startTime }}', '') }}\", operator: GreaterThan, value: 1h}]}"},
 		{"age and phase", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {all: [{key: '{{ target.status.phase }}', operator: NotEquals, value: Running}, {key: \"{{time_since('','{{target.status.startTime}}','')}}\", operator: DurationGreaterThan, value: 1h}]}"},
 		{"age or phase", "ClusterCleanupPolicy", "match: {any: [{resources: {kinds: [Pod]}}]}\nconditions: {any: [{key: '{{ target.metadata.name }}', operator: Equals, value: b}, {key: '{{ target.status.phase }}', operator: Equals, value: Failed}]}"},
 	} {
@@ -185,6 +186,13 @@ func TestCleanupsLeft(t *testing.T) {
 		{"any kind", "match: {any: [{resources: {kinds: ['*']}}]}", diag.NoKyvernoForm, "the kind *"},
 		{"a kind with a wildcard", "match: {any: [{resources: {kinds: ['Po*']}}]}", diag.NoKyvernoForm, "the kind Po*"},
 		{"a subresource", "match: {any: [{resources: {kinds: [Pod/status]}}]}", diag.NoKyvernoForm, "the kind Pod/status"},
+		{"any group", "match: {any: [{resources: {kinds: ['*/Pod']}}]}", diag.NoKyvernoForm, "the kind */Pod"},
+		{"two versions", "match: {any: [{resources: {kinds: [HorizontalPodAutoscaler]}}]}\nconditions: {all: [{key: \"{{ target.spec.metrics || `[]` | length(@) }}\", operator: Equals, value: 0}]}", diag.NoKyvernoForm, "autoscaling/v1, autoscaling/v2"},
+		{"two groups", "match: {any: [{resources: {kinds: [Event]}}]}", diag.NoKyvernoForm, "v1, events.k8s.io/v1"},
+		{"an unknown group", "match: {any: [{resources: {kinds: [Unheard]}}]}", diag.NoKyvernoForm, "of an unknown group"},
+		{"equal otherwise", pods + "conditions: {all: [{key: '{{ target.metadata.labels.a }}', operator: NotEquals, value: '{{ target.metadata.annotations.b }}'}]}", diag.TextEquality, ""},
+		{"letters beyond ASCII", pods + "conditions: {all: [{key: '{{ to_lower(target.metadata.annotations.keep) }}', operator: NotEquals, value: émile}]}", diag.ASCIICase, ""},
+		{"a field of target", pods + "context: [{name: target.metadata.labels, variable: {value: {a: b}}}]\nconditions: {all: [{key: '{{ target.metadata.labels.a }}', operator: Equals, value: b}]}", diag.NoKyvernoForm, "context entry"},
 		{"operations", "match: {any: [{resources: {kinds: [Pod], operations: [DELETE]}}]}", diag.NoKyvernoForm, "operations"},
 		{"a request's object", pods + "conditions: {all: [{key: '{{ request.object.metadata.name }}', operator: Equals, value: a}]}", diag.NoKyvernoForm, "what a request would say"},
 		{"who asks", pods + "conditions: {all: [{key: '{{ serviceAccountName }}', operator: Equals, value: a}]}", diag.NoKyvernoForm, "what a request would say"},
