@@ -79,6 +79,10 @@ func TestMessageVariables(t *testing.T) {
 			`["main"] and ["nginx:latest"]`, "spec.containers[].name and spec.containers[].image", "",
 		},
 		{
+			"a list of some texts", "{{ request.object.spec.containers[?name == ''none''].image }} and {{ request.object.spec.containers[].imagePullPolicy }}", pattern,
+			`[] and []`, "spec.containers[?name == 'none'].image and spec.containers[].imagePullPolicy", "",
+		},
+		{
 			"a list that may be missing", "{{ request.object.spec.initContainers[].name }} of {{ request.object.metadata.name }}", pattern,
 			"{{ request.object.spec.initContainers[].name }} of web", "{{ request.object.spec.initContainers[].name }} of metadata.name",
 			"{{ request.object.spec.initContainers[].name }} in the message has",

@@ -236,16 +236,25 @@ func shown(l *read.Lowering, j read.Operand) read.Operand {
 // shownList is a list of texts as Kyverno shows one, in JSON:
 //
 //	{{ request.object.spec.containers[].name }}
-//	'["' + object.spec.containers.map(container, container.name).join('","') + '"]'
+//	'[' + object.spec.containers.map(container, '"' + container.name + '"').join(',') + ']'
 //
 // Lists of all else, and those that may be missing, have no text in CEL.
 func shownList(l *read.Lowering, j read.Operand) read.Operand {
 	if read.KindOf(j.S.Elem()) != schema.String || !j.S.Ordered() || !j.S.Null().IsFalse() {
 		return j
 	}
-	list, ok := j.S.List(l, false)
+	const quote = `"`
+	quoted := func(l *read.Lowering, x read.Operand) read.Operand {
+		v, _ := read.Expr(l, x)
+		return read.StringOf(cel.String(quote).Plus(v).Plus(cel.String(quote)))
+	}
+	texts := read.Mapped{L: l, Of: j.S, F: quoted}
+	if m, ok := j.S.(read.Mapped); ok && read.Present(l, m.F(l, read.ElementOf(m.Of, cel.Ident("x")))).IsTrue() {
+		texts = read.Mapped{L: l, Of: m.Of, F: func(l *read.Lowering, x read.Operand) read.Operand { return quoted(l, m.F(l, x).Settled()) }}
+	}
+	list, ok := texts.List(l, false)
 	if !ok {
 		return j
 	}
-	return read.StringOf(cel.String(`["`).Plus(list.Call(cel.FuncJoin, cel.String(`","`))).Plus(cel.String(`"]`)))
+	return read.StringOf(cel.String("[").Plus(list.Call(cel.FuncJoin, cel.String(","))).Plus(cel.String("]")))
 }
