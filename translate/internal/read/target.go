@@ -336,8 +336,11 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 }
 
 // validatedMeta is the metadata of an object that was validated: its namespace is the name of
-// one, and its own name has no wildcards, but for those of roles and of kinds that are not known.
+// one, and its own name has no wildcards, but where the API server takes any name.
 func validatedMeta(meta *schema.Type, t native.Target) *schema.Type {
+	if !t.HasName() {
+		return meta // a review, of which nothing is validated, or the object of a subresource
+	}
 	out := *meta
 	out.Fields = maps.Clone(meta.Fields)
 	plain := func(name string) {
@@ -346,10 +349,15 @@ func validatedMeta(meta *schema.Type, t native.Target) *schema.Type {
 		out.Fields[name] = &f
 	}
 	plain("namespace")
-	if t.Type != nil && t.Group != "rbac.authorization.k8s.io" {
+	if t.Type != nil && !takesAnyName(t.GVK) {
 		plain("name")
 	}
 	return &out
+}
+
+// takesAnyName reports whether objects of a kind may be called * too.
+func takesAnyName(k schema.GVK) bool {
+	return k.Kind == "Event" || slices.Contains([]string{"certificates.k8s.io", "rbac.authorization.k8s.io"}, k.Group)
 }
 
 // RefuseMetadata refuses a pattern of metadata where Kyverno holds it against options to which it has added
