@@ -51,12 +51,12 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 		defer cancel()
 		end := func() {}
 		defer func() { end() }()
-		in, done, err := s.read(ctx, w, r, s.options.MaxBytes, func(beginning []byte) func() error {
+		in, done, err := s.read(ctx, w, r, s.options.MaxBytes, func(beginning []byte) func(context.Context) error {
 			namespace, is := ofNamespace(policies, beginning)
 			if !is {
 				return nil
 			}
-			return func() (err error) {
+			return func(ctx context.Context) (err error) {
 				end, err = s.turnOfNamespace(ctx, hostOf(r), namespace)
 				return err
 			}
@@ -80,7 +80,7 @@ func (s *Server) admission(verb registration.Verb, handle handler) http.HandlerF
 
 // read reads a review of at most limit bytes, which is in memory until done. Behind its
 // beginning it goes on when what begun returns has come to its end; nil is nothing to wait for.
-func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func(beginning []byte) func() error) (in *review, done func(), err error) {
+func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func(beginning []byte) func(context.Context) error) (in *review, done func(), err error) {
 	if r.ContentLength > limit {
 		return nil, nil, fmt.Errorf("%w of %d bytes", errTooLarge, limit)
 	}
@@ -194,7 +194,7 @@ func (s *Server) probe(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, status, message)
 		return
 	}
-	in, done, err := s.read(r.Context(), w, r, maxProbe, func([]byte) func() error { return nil })
+	in, done, err := s.read(r.Context(), w, r, maxProbe, func([]byte) func(context.Context) error { return nil })
 	if err != nil {
 		s.refuse(w, r, statusOf(err), err.Error())
 		return

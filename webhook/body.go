@@ -90,7 +90,7 @@ var errRead = errors.New("the review is read")
 
 // read reads a body of at most limit bytes, until free is called. It waits for memory where
 // there is none; on a connection of HTTP/2 the bodies of others go on meanwhile.
-func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) func() error) (*body, error) {
+func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Request, limit int64, begun func([]byte) func(context.Context) error) (*body, error) {
 	now, control, host := time.Now(), http.NewResponseController(w), hostOf(r)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -123,7 +123,7 @@ func (m *memory) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 }
 
 // fill reads to the end. A chunk counts when it is full: whoever sends nothing has no memory.
-func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func([]byte) func() error) error {
+func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func([]byte) func(context.Context) error) error {
 	for next := 4 << 10; ; next = min(2*len(b.chunks[len(b.chunks)-1]), smallBody) {
 		chunk := make([]byte, next)
 		n, err := io.ReadFull(from, chunk)
@@ -135,7 +135,7 @@ func (b *body) fill(ctx context.Context, from io.Reader, limit int64, begun func
 			return err
 		}
 		if len(b.chunks) == 1 {
-			if err := b.awaitTurn(begun(chunk[:n])); err != nil {
+			if err := b.awaitTurn(ctx, begun(chunk[:n])); err != nil {
 				return err
 			}
 		}
@@ -179,7 +179,7 @@ func (b *body) await(something func() error) error {
 }
 
 // awaitTurn waits for a turn, where there is one to wait for, and not too many wait already.
-func (b *body) awaitTurn(turn func() error) error {
+func (b *body) awaitTurn(ctx context.Context, turn func(context.Context) error) error {
 	if turn == nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (b *body) awaitTurn(turn func() error) error {
 	if b.memory.waiting.Add(1) > maxWaits {
 		return errBusy
 	}
-	return b.await(turn)
+	return b.await(func() error { return turn(ctx) })
 }
 
 func (b *body) wait(waits bool, took time.Duration) {
@@ -230,12 +230,12 @@ func (b *body) end(why error) error {
 	return b.ended
 }
 
-// state is since when no bytes come, or it waits; and whether it does. Ended tells that it makes
-// room already.
-func (b *body) state() (since time.Time, waits, ended bool) {
+// state is how large it is so far; since when no bytes come, or it waits; and whether it does. Ended
+// tells that it makes room already.
+func (b *body) state() (size int64, since time.Time, waits, ended bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.heard, b.waits, b.ended != nil
+	return b.size, b.heard, b.waits, b.ended != nil
 }
 
 // free gives back what the body has taken, and forgets it.
@@ -262,24 +262,25 @@ func (m *memory) join(b *body) bool {
 }
 
 // last is the body that makes room, of those of the address that has most: where more than
-// maxWaits wait, for memory or a turn, the one that came last to wait; else, and where none of them
-// waits, the one of which no bytes have come for longest.
+// maxWaits wait, for memory or a turn, the largest, and of these the one that came last to wait;
+// else, and where none of them waits, the one of which no bytes have come for longest.
 func (m *memory) last() *body {
 	of, most, waiting := map[string]int{}, 0, 0
 	for b := range m.reading {
 		of[b.host]++
 		most = max(most, of[b.host])
-		if _, waits, ended := b.state(); waits && !ended {
+		if _, _, waits, ended := b.state(); waits && !ended {
 			waiting++
 		}
 	}
 	var idle, waits *body
 	var idleSince, waitsSince time.Time
+	var largest int64
 	for b := range m.reading {
-		switch since, wait, ended := b.state(); {
+		switch size, since, wait, ended := b.state(); {
 		case ended, of[b.host] < most:
-		case wait && (waits == nil || since.After(waitsSince)):
-			waits, waitsSince = b, since
+		case wait && (waits == nil || size > largest || size == largest && since.After(waitsSince)):
+			waits, waitsSince, largest = b, since, size
 		case !wait && (idle == nil || since.Before(idleSince)):
 			idle, idleSince = b, since
 		}

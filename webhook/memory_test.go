@@ -1,8 +1,10 @@
 package webhook
 
 import (
+	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +36,7 @@ func TestMemoryIsGivenBack(t *testing.T) {
 }
 
 // Bodies that wait, as for memory that others have, leave half of the room to those that are read:
-// where more wait, the last of them goes for one more, else one that is idle.
+// where more wait, the largest of them goes for one more, else one that is idle.
 func TestRoomAmongThoseThatWait(t *testing.T) {
 	m := newMemory(1, newMetrics(nil))
 	began := time.Now()
@@ -42,7 +44,9 @@ func TestRoomAmongThoseThatWait(t *testing.T) {
 		return &body{memory: m, heard: began.Add(after), waits: waits, interrupt: func() {}}
 	}
 	first, last := one(0, true), one(time.Hour, true)
-	for i := range maxReading - 2 {
+	last.size = 1 // of those that are largest
+	m.reading[one(2*time.Hour, true)] = true
+	for i := range maxReading - 3 {
 		m.reading[one(time.Duration(i+1)*time.Second, true)] = true
 	}
 	m.reading[first], m.reading[last] = true, true
@@ -79,5 +83,37 @@ func TestMemoryOfACrash(t *testing.T) {
 	}()
 	if left := m.judgedSmall.Left(); left != maxJudged*smallBody {
 		t.Errorf("%d bytes are left of %d", left, maxJudged*smallBody)
+	}
+}
+
+// A body that makes room while it waits for its turn waits no longer.
+func TestMakingRoomEndsTheWaitForATurn(t *testing.T) {
+	m := newMemory(1<<20, newMetrics(nil))
+	waits := make(chan struct{})
+	answer := make(chan error, 1)
+	go func() {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
+		_, err := m.read(t.Context(), httptest.NewRecorder(), r, 1<<10, func([]byte) func(context.Context) error {
+			return func(ctx context.Context) error {
+				close(waits)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		})
+		answer <- err
+	}()
+	<-waits
+	m.mu.Lock()
+	for b := range m.reading {
+		_ = b.end(errBusy)
+	}
+	m.mu.Unlock()
+	select {
+	case err := <-answer:
+		if !errors.Is(err, errBusy) {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits on")
 	}
 }
