@@ -110,6 +110,33 @@ func (u *fieldWalk) misreadConditions(n *policy.Node) {
 	}
 }
 
+// misreadFilters tells of such texts in what names objects and their namespaces.
+func (u *fieldWalk) misreadFilters(n *policy.Node) {
+	if n == nil {
+		return
+	}
+	u.budget.Spend(1)
+	if of := n.Get("resources"); of != nil {
+		for _, key := range []string{"name", "names", "namespaces"} {
+			if of.Get(key) == nil {
+				continue
+			}
+			for _, text := range append(items(of.Get(key)), of.Get(key)) {
+				if text.Kind == policy.String && looksRegular(text.Str) {
+					u.found = append(u.found, diag.Warnf(text.Pos, diag.RegularExpression,
+						"Kyverno does not take %q for a regular expression: names have only the wildcards * and ?, and no name has what else is in it; write out what is meant", text.Str))
+				}
+			}
+		}
+		return
+	}
+	for _, filters := range []*policy.Node{n.Get("any"), n.Get("all")} {
+		for _, f := range items(filters) {
+			u.misreadFilters(f)
+		}
+	}
+}
+
 func (u *fieldWalk) regular(at *policy.Node, what string) {
 	u.found = append(u.found, diag.Warnf(at.Pos, diag.RegularExpression,
 		"Kyverno does not take %q for a regular expression: %s; write out what is meant, or ask with regex_match in a condition", at.Str, what))

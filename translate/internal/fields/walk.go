@@ -37,6 +37,8 @@ func (u *fieldWalk) block(n *policy.Node) {
 	}
 	u.texts(n.Get("preconditions"))
 	u.texts(n.Get("deny"))
+	u.misreadFilters(n.Get("match"))
+	u.misreadFilters(n.Get("exclude"))
 	u.misreadConditions(n.Get("preconditions"))
 	u.misreadConditions(n.Get("deny"))
 	u.pattern(n.Get("pattern"), u.subject, otherMap)
