@@ -22,7 +22,7 @@ ifneq ($(KUBERNETES),)
 export KVAP_KUBERNETES := $(KUBERNETES)
 endif
 
-.PHONY: help demo build platforms screenshot plot test e2e e2e-oldest e2e-conformance e2e-packages e2e-moves e2e-budget e2e-fixtures e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart release image golden conformance reach worth bench fuzz clean
+.PHONY: help demo build platforms screenshot plot test e2e e2e-oldest e2e-conformance e2e-fixtures budget e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart release image golden conformance reach worth bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -56,25 +56,19 @@ test: ## unit, golden, script and import tests: no cluster, no network but for t
 	GOGC=off GOMEMLIMIT=1GiB go test ./...
 
 # Tests with a control plane wait most of the time, so more of them run at once than
-# there are cores, those that take longest first; and what only computes runs beside them.
+# there are cores, those that take longest first.
 E2E := KVAP_PROGRAM=$(CURDIR)/bin/kvap go test -count=1 -tags e2e,grpcnotrace
 
 e2e: build ## all that needs a real control plane, KUBERNETES=1.37.2 for another one; its first build takes several minutes
-	$(MAKE) -j3 e2e-packages e2e-moves e2e-budget
-
-e2e-packages:
 	$(E2E) -p 3 -timeout 90m $(addprefix ./internal/e2e/,controller migrate webhook replay) ./internal/e2e/... ./internal/controlplane
-
-e2e-moves:
-	$(E2E) -timeout 60m ./internal/e2e/migrate -run TestFixtures -only ex
-
-e2e-budget:
-	go test -count=1 -timeout 60m ./fixtures -run TestBudget -long
 
 e2e-oldest: build ## that the API server of Kubernetes 1.30 takes what convert writes for it, and judges the same
 	KVAP_KUBERNETES=1.30.14 $(E2E) -timeout 40m ./internal/e2e
 
-e2e-fixtures: build ## as e2e does with some, the policies of all fixtures go the whole way of a migration: ten minutes
+budget: ## that no guard stops what its validations take, up to the largest objects: three minutes
+	go test -count=1 -timeout 60m ./fixtures -run TestBudget -long
+
+e2e-fixtures: build ## the policies of all fixtures go the whole way of a migration: ten minutes
 	$(E2E) -timeout 40m ./internal/e2e/migrate -run TestFixtures -fixtures
 
 e2e-conformance: build ## run Kyverno's own cluster tests of the corpus, into docs/conformance.md: a quarter of an hour
@@ -102,7 +96,7 @@ bench-cluster: ## how the controller keeps up with a thousand policies, into doc
 lint: ## formatting, vet, static analysis and the house rules
 	$(TOOL) golangci-lint run
 
-check: lint demo platforms test e2e conformance generated ## what CI runs, in CI's order
+check: lint demo test e2e conformance generated ## what CI runs, in CI's order
 
 generate: ## rewrite what is generated from sources in this repository
 	go generate ./diag/...
