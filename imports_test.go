@@ -46,7 +46,7 @@ policy: diag jmespath
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
-celpolicy: compile vap mutating policy cel diag
+celpolicy: compile vap mutating policy schema cel diag
 translate: translate/internal/api translate/internal/native translate/internal/read translate/internal/match translate/internal/celrule translate/internal/fields translate/internal/pack translate/internal/rule translate/internal/mutate diag policy vap
 translate/internal/api: translate/internal/pack cel diag internal/budget mutating policy schema vap
 translate/internal/anchor:
