@@ -55,9 +55,9 @@ func Convert(of compile.Result, o Options) Conversion {
 			taken[place{p.Kind, p.Namespace, p.Name}] = true
 		}
 	}
-	var made []*naming
+	var made []naming
 	for _, one := range c.out.Policies {
-		made = append(made, &naming{one.Of.Name, one.Objects})
+		made = append(made, naming{one.Of.Name, one.Objects})
 	}
 	called(taken, made)
 	return c.out
@@ -149,7 +149,7 @@ type naming struct {
 
 // called names the objects: one alone as what it takes the place of, and several as their native
 // forms, which begin with its name. One whose name is taken gets a number.
-func called(taken map[place]bool, made []*naming) {
+func called(taken map[place]bool, made []naming) {
 	for _, alone := range []bool{true, false} { // the name of a policy is for what takes its place
 		for _, one := range made {
 			of := map[string]int{}

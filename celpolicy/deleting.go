@@ -35,7 +35,7 @@ type Cleaned struct {
 // nothing of which an expression is an error is denied, as nothing of which one is an error is
 // deleted.
 func Cleanups(of []*policy.Cleanup, how compile.Options, o Options) (out []Cleaned) {
-	var made []*naming
+	var made []naming
 	taken := map[place]bool{}
 	for _, c := range of {
 		if c.Deleting != nil {
@@ -48,7 +48,7 @@ func Cleanups(of []*policy.Cleanup, how compile.Options, o Options) (out []Clean
 		}
 	}
 	for _, one := range out {
-		made = append(made, &naming{one.Of.Name, one.Objects})
+		made = append(made, naming{one.Of.Name, one.Objects})
 	}
 	called(taken, made)
 	return out
@@ -182,7 +182,8 @@ func asksRequest(text string) bool {
 //	operator: GreaterThan
 //	value: 24h
 //
-// or of time_diff up to now, for which the API server has no clock. Conditions of which only some must hold stay together.
+// or of time_diff up to now, for which the API server has no clock. Conditions of which only some
+// must hold stay together.
 func agesIn(c *policy.Conditions) (ages []cel.Bool, rest *policy.Conditions) {
 	if c == nil {
 		return nil, nil

@@ -1122,7 +1122,8 @@ const (
 	//	          operator: Equals
 	//	          value: many
 	NeverSatisfied Code = 332
-	// RegularExpression occurs when a text to compare with looks like a regular expression.
+	// RegularExpression occurs when a text to compare with, or a name or a namespace of a match
+	// block, looks like a regular expression.
 	// Kyverno has none there: * is any run of characters, ? is one, in a pattern | and &
 	// separate what is compared, and everything else stands for itself.
 	//

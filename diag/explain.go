@@ -1125,7 +1125,8 @@ func describe(c Code) (name, text, example string) {
 				"          value: many"
 	case RegularExpression:
 		return "RegularExpression",
-			"Occurs when a text to compare with looks like a regular expression.\n" +
+			"Occurs when a text to compare with, or a name or a namespace of a match\n" +
+				"block, looks like a regular expression.\n" +
 				"Kyverno has none there: * is any run of characters, ? is one, in a pattern | and &\n" +
 				"separate what is compared, and everything else stands for itself.\n" +
 				"\n" +

@@ -95,7 +95,7 @@ func (u *fieldWalk) misreadConditions(n *policy.Node) {
 	}
 	u.budget.Spend(1)
 	if value := n.Get("value"); value != nil && n.Get("operator") != nil {
-		for _, text := range append(items(value), value) {
+		for _, text := range orItems(value) {
 			if text.Kind == policy.String && looksRegular(text.Str) && !json.Valid([]byte(text.Str)) {
 				u.regular(text, "operators know only the wildcards * and ?, and all else stands for itself")
 			}
@@ -118,13 +118,9 @@ func (u *fieldWalk) misreadFilters(n *policy.Node) {
 	u.budget.Spend(1)
 	if of := n.Get("resources"); of != nil {
 		for _, key := range []string{"name", "names", "namespaces"} {
-			if of.Get(key) == nil {
-				continue
-			}
-			for _, text := range append(items(of.Get(key)), of.Get(key)) {
+			for _, text := range orItems(of.Get(key)) {
 				if text.Kind == policy.String && looksRegular(text.Str) {
-					u.found = append(u.found, diag.Warnf(text.Pos, diag.RegularExpression,
-						"Kyverno does not take %q for a regular expression: names have only the wildcards * and ?, and no name has what else is in it; write out what is meant", text.Str))
+					u.regular(text, "names have only the wildcards * and ?, and no name has what else is in it")
 				}
 			}
 		}
@@ -135,6 +131,17 @@ func (u *fieldWalk) misreadFilters(n *policy.Node) {
 			u.misreadFilters(f)
 		}
 	}
+}
+
+// orItems are the elements of a list, or what is no list itself.
+func orItems(n *policy.Node) []*policy.Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == policy.List:
+		return n.Items
+	}
+	return []*policy.Node{n}
 }
 
 func (u *fieldWalk) regular(at *policy.Node, what string) {
