@@ -38,7 +38,7 @@ func (g group) guard(d *vap.Draft, members []Unit, o Options) cel.Bool {
 
 // any is: some violation is there, as a search.
 func (w watch) any(violations []cel.Bool) cel.Bool {
-	return cel.AnyOf(violations, w.variables, w.total).Searching().Distributed().MergeLoops().Rooted()
+	return cel.AnyOf(violations, w.variables, w.total).Searching().MergeLoops().Rooted()
 }
 
 // sayOnce leaves to the validation of a guarded rule what its guard has not asked: only
