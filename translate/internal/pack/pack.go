@@ -37,9 +37,7 @@ func Drafts(units []Unit, o Options) []Packed {
 				rules = append(rules, f.rule)
 			}
 		}
-		for _, d := range g.drafts(o) {
-			out = append(out, Packed{d, rules})
-		}
+		out = append(out, Packed{g.finished(o), rules})
 	}
 	return out
 }
@@ -252,15 +250,15 @@ func named(gs []group, o Options) []group {
 	return out
 }
 
-// drafts are the policy objects of a group.
-func (g group) drafts(o Options) []*vap.Draft {
+// finished is the policy object of a group, with its name.
+func (g group) finished(o Options) *vap.Draft {
 	d := g.made
 	if d == nil {
 		d = g.draft(o)
 	}
 	d.Base = g.base
 	g.withoutCostlyGuard(d)
-	return g.byAction(d)
+	return d
 }
 
 // sources are the policies that the members are of.
