@@ -41,22 +41,19 @@ func elementsInOrder(l *read.Lowering, f *policy.ForEach, list read.Operand, eve
 	return out.As(cel.CondBool(apart.Holds, cel.True(), cel.CondBool(fails, cel.False(), partial.Failing("element"))))
 }
 
-// firstDecides is what the first element that does not pass says. Where a list is no one list
-// to CEL, its parts are gone through one after the other.
+// firstDecides is what the first element that does not pass says.
 func firstDecides(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) partial.Apart {
-	if bad, first, ok := firstBad(l, f, s, depth); ok {
-		none := bad.Size().Eq(cel.Int(0))
-		return partial.Apart{Holds: none, Fails: cel.And(cel.Not(none), first.Readable), Readable: cel.Or(none, first.Readable)}
+	isBad := func(x read.Operand) cel.Bool { return cel.Not(elementApart(l, f, x, depth).Holds) }
+	suffix := ""
+	if l.OfOld() {
+		suffix = "Before"
 	}
-	parts, ok := s.(read.Concat)
-	if !ok {
+	bad, ok := kept(l, s, isBad, suffix)
+	if !ok { // it is no one list to CEL
 		panic(elementErrors(l))
 	}
-	out := firstDecides(l, f, parts[len(parts)-1], depth)
-	for i := len(parts) - 2; i >= 0; i-- {
-		out = firstDecides(l, f, parts[i], depth).Then(out)
-	}
-	return out
+	first, none := elementApart(l, f, read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), depth), bad.Size().Eq(cel.Int(0))
+	return partial.Apart{Holds: none, Fails: cel.And(cel.Not(none), first.Readable), Readable: cel.Or(none, first.Readable)}
 }
 
 // canTellApart tells whether an element of the foreach can be told apart: those that do not pass
@@ -68,19 +65,6 @@ func canTellApart(l *read.Lowering, f *policy.ForEach) bool {
 // neverErrs tells that no element is an error.
 func neverErrs(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) bool {
 	return elementApart(l, f, read.ValueOf(cel.Ident("element"), s.Elem()), depth).Readable.IsTrue()
-}
-
-// firstBad is the elements that do not pass, as a variable, and what the first of them says.
-func firstBad(l *read.Lowering, f *policy.ForEach, s read.Sequence, depth int) (bad cel.Value, first partial.Apart, ok bool) {
-	isBad := func(x read.Operand) cel.Bool { return cel.Not(elementApart(l, f, x, depth).Holds) }
-	suffix := ""
-	if l.OfOld() {
-		suffix = "Before"
-	}
-	if bad, ok = kept(l, s, isBad, suffix); ok {
-		first = elementApart(l, f, read.ValueOf(bad.Index(cel.Int(0)), s.Elem()), depth)
-	}
-	return bad, first, ok
 }
 
 // kept is a variable with the elements of a list that satisfy keep; of a list of
