@@ -5,10 +5,14 @@ import (
 	"testing"
 )
 
-func TestMergedLoops(t *testing.T) {
+func TestImpliedTermsAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ in, want string }{
+		{`object.a != 'x' || !(object.a in ['x', 'y'])`, `object.a != 'x'`},
+		{`object.?a.orValue('') == 'u' || !(object.?a.orValue('r') in ['r', 'l'])`, `!(object.?a.orValue('r') in ['r', 'l'])`},
+		{`object.?a.orValue('u') == 'u' || !(object.?a.orValue('r') in ['r', 'l'])`, `object.?a.orValue('u') == 'u' || !(object.?a.orValue('r') in ['r', 'l'])`},
 		{`object.a == 'x' || object.b in ['x', 'y']`, `object.a == 'x' || object.b in ['x', 'y']`},
+		{`object.a in ['x'] || object.a in ['x', 'y']`, `object.a in ['x', 'y']`},
 		{`object.l.exists(e, e.a == 'x') || object.p == 'y' && object.l.exists(f, f.b == 'z')`, `object.l.exists(e, e.a == 'x' || object.p == 'y' && e.b == 'z')`},
 		{`object.l.exists(e, e.a == 'x') || e.p == 'y' && object.l.exists(e, e.b == 'z')`, `object.l.exists(e, e.a == 'x') || e.p == 'y' && object.l.exists(e, e.b == 'z')`},
 		{`size(object.l) != 0 && object.l.exists(e, e.a == 'x')`, `object.l.exists(e, e.a == 'x')`},

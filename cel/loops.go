@@ -86,7 +86,8 @@ func (b Bool) Rooted() Bool {
 // MergeLoops makes one loop of those that go through the same list:
 // l.exists(c, p) || l.exists(d, q) becomes l.exists(c, p || q'), and likewise for
 // all and &&. What stands beside a loop goes along with one beside which nothing does:
-// l.exists(c, p) || s && l.exists(d, q) becomes l.exists(c, p || s && q'). In a disjunction, what costs less stands first. It is for conditions that are never an error: of others,
+// l.exists(c, p) || s && l.exists(d, q) becomes l.exists(c, p || s && q'). In a disjunction, what costs less stands first, and what
+// implies another term is left out. It is for conditions that are never an error: of others,
 // the loops stop at other errors.
 func (b Bool) MergeLoops() Bool { return Bool{Value{joinedLoops(b.n, (*node).along, cheapestFirst)}} }
 
@@ -126,7 +127,8 @@ func (n *node) along(quantifier MacroName) *node {
 	return loop.with([]*node{loop.args[0], newNode(node{op: n.op, args: append(beside, loop.args[1])})})
 }
 
-// cheapestFirst is a disjunction with what costs less first, and a conjunction without terms that another one needs not.
+// cheapestFirst is a disjunction with what costs less first, and without what implies
+// another term; and a conjunction without terms that another one needs not.
 func cheapestFirst(n *node) *node {
 	if n.op == opAnd {
 		return And(bools(withoutNeedless(n.args))...).n
@@ -134,7 +136,10 @@ func cheapestFirst(n *node) *node {
 	if n.op != opOr {
 		return n
 	}
-	args := slices.Clone(n.args)
+	args := withoutImplied(n.args, opOr)
+	if len(args) == 1 {
+		return args[0]
+	}
 	costs := map[*node]int64{}
 	for _, a := range args {
 		costs[a] = Cost(Value{a}, nil)
