@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 )
@@ -173,6 +174,52 @@ func TestImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A rule that asks for digests only says of each text what the interpreter says.
+func TestDigests(t *testing.T) {
+	t.Parallel()
+	text := digestsOf("Pod")
+	p := translateText(t, text, setting{})
+	for image, parts := range imageTable() {
+		object := pod("", fmt.Sprintf(`"containers":[{"name":"a","image":%q}]`, image))
+		want, verdict := "allow", "pass"
+		if image != "" && (parts == nil || parts["digest"] == "none") {
+			want, verdict = "deny refused: no reference with a digest: "+image, "fail"
+		}
+		p.try(t, []trial{{name: image, object: object, want: want}})
+		if got := kyvernoStatus(t, text, &interp.Offline{}, objectRequest(t, "CREATE", object, "")); got != verdict && image != "" {
+			t.Errorf("%s: the interpreter says %s", image, got)
+		}
+	}
+}
+
+// A text that is no image, however long, does not make the rule an error beside others.
+func TestLongImage(t *testing.T) {
+	t.Parallel()
+	p := translateText(t, digestsOf("Pod"), setting{})
+	long := pod("", fmt.Sprintf(`"containers":[{"name":"a","image":"nginx"},{"name":"b","image":%q}]`, strings.Repeat("a", 500_000)))
+	p.try(t, []trial{{name: "long", object: long, want: "deny refused"}})
+}
+
+// Digests are asked natively of kinds that are known and built in, in all releases.
+func TestDigestsOfKinds(t *testing.T) {
+	t.Parallel()
+	for _, kinds := range []string{"'*/*'", "'*/*/*'", "'*/status'", "'*'", "acme.io/v1/Pod"} {
+		if p := translateText(t, digestsOf(kinds), setting{}); len(p.result.Objects) != 0 || p.targets() != "webhook KV201" {
+			t.Errorf("%s: %s", kinds, p.targets())
+		}
+	}
+	for release := 30; release <= 36; release++ {
+		if p := translateText(t, digestsOf("Pod"), setting{release: cel.Release(release)}); len(p.result.Objects) == 0 {
+			t.Errorf("1.%d: %s: %v", release, p.targets(), p.result.Diagnostics)
+		}
+	}
+}
+
+func digestsOf(kinds string) string {
+	return "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: p}\nspec:\n  validationFailureAction: Enforce\n  rules:\n" +
+		"  - {name: r, match: {any: [{resources: {kinds: [" + kinds + "]}}]}, verifyImages: [{imageReferences: ['*'], mutateDigest: false, required: false}]}\n"
 }
 
 // An image that is no reference makes an error of what reads images, wherever the

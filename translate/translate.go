@@ -19,7 +19,7 @@ import (
 func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []api.RuleResult, changes []mutate.Unit) {
 	forms := make([][]api.Form, len(p.Rules))
 	for _, r := range policy.Expand(p) {
-		forms[r.Index] = append(forms[r.Index], api.Form{Name: r.Name, Rule: r})
+		forms[r.Index] = append(forms[r.Index], api.Form{Name: r.Name, Rule: rule.AsValidation(r)})
 	}
 	rules = make([]api.RuleResult, len(p.Rules))
 	unitsOf := make([][]pack.Unit, len(p.Rules))
@@ -115,6 +115,8 @@ func otherRule(r *policy.Rule) *diag.Diagnostic {
 	case r.VerifyImages != nil:
 		if what, more := r.VerifiesMore(); more {
 			d = diag.Warnf(what.Pos, diag.VerifiesImages, "kvap does not verify %s, natively or in the webhook; leave this rule with Kyverno", what.Value)
+		} else if !slices.ContainsFunc(r.VerifyImages, func(v *policy.ImageVerification) bool { return len(v.Attestors)+len(v.Attestations) > 0 }) {
+			d = diag.Warnf(r.Pos, diag.OtherRule, "a verifyImages rule that names nobody who must have signed is native only where all that its entries say is imageReferences: ['*'], mutateDigest: false and required: false; the webhook will run this rule")
 		}
 	case r.Mutate == nil:
 		d = diag.Warnf(r.Pos, diag.OtherRule, "a %s rule has no native form; the controller will run this rule in the background", r.Type())

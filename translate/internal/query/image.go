@@ -27,8 +27,9 @@ const (
 	tagPart    = `(?::\w[\w.-]{0,127})?`
 	digestPart = `@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})`
 
-	imageReference = `^(?:(?:` + imageHost + `|` + firstPart + `)(?:/` + pathPart + `)+|` + pathPart + `)` +
-		tagPart + `(?:` + digestPart + `)?$`
+	taggedImage    = `^(?:(?:` + imageHost + `|` + firstPart + `)(?:/` + pathPart + `)+|` + pathPart + `)` + tagPart
+	imageReference = taggedImage + `(?:` + digestPart + `)?$`
+	pinnedImage    = taggedImage + digestPart + `$`
 )
 
 const defaultRegistry = "docker.io"
@@ -38,6 +39,9 @@ const invalidImage = "invalid_image_reference"
 
 // longestRepository is the most that registry and path may have together.
 const longestRepository = 255
+
+// longestReference is the most that a reference can have, with a tag and a digest.
+const longestReference = longestRepository + len(":") + 128 + len("@sha512:") + 128
 
 // allImages is the images of the new object, also where the old one is judged.
 func allImages(l *read.Lowering) read.Operand {
@@ -108,12 +112,12 @@ func imagesAreValid(l *read.Lowering) cel.Bool {
 			all = all.Plus(texts)
 		}
 	}
-	valid := l.Binders.All(all, "image", func(x cel.Value) cel.Bool { return isReference(x) })
+	valid := l.Binders.All(all, "image", func(x cel.Value) cel.Bool { return isReference(x, imageReference) })
 	return read.Let(l, "imagesAreValid", valid.Value).AsBool()
 }
 
-// isReference is: a text is a reference by the grammar.
-func isReference(x cel.Value) cel.Bool {
+// isReference is: a text is a reference by a form of the grammar.
+func isReference(x cel.Value, form string) cel.Bool {
 	length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
-	return cel.And(x.Matches(imageReference), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
+	return cel.And(x.Matches(form), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
 }

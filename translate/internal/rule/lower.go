@@ -245,6 +245,8 @@ func body(l *read.Lowering, u *pack.Unit) partial.Bool {
 	v := l.Rule.Validate
 	l.SetPos(v.Pos)
 	switch {
+	case l.Rule.VerifyImages != nil:
+		return imagesHaveDigests(l, u)
 	case v.Manifests != nil:
 		panic(l.Refuse(diag.Manifests, "signed manifests are verified outside the API server"))
 	case v.PodSecurity != nil:
