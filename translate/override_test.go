@@ -96,8 +96,8 @@ func TestOverrideDiagnostics(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ overrides, want string }{
 		{`[{action: Enforce, namespaces: [a], namespaceSelector: {matchLabels: {a: b}}}]`, "native KV307"},
-		{`[{action: Enforce, namespaces: [prod-*]}]`, "webhook KV201"},
-		{`[{action: Enforce, namespaces: ["*"]}]`, "native"},
+		{`[{action: Enforce, namespaces: [prod-*]}]`, "native"},
+		{`[{action: Enforce, namespaces: [prod-*]}, {action: Audit, namespaceSelector: {matchLabels: {a: b}}}]`, "webhook KV201"},
 		{`[{action: Enforce, namespaces: [a]}]`, "native"},
 	} {
 		p := translateText(t, overriding("Pod", "Audit", tt.overrides), setting{})
@@ -105,6 +105,33 @@ func TestOverrideDiagnostics(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", tt.overrides, got, tt.want)
 		}
 	}
+}
+
+// With wildcards for namespaces, each action has an object of its own.
+func TestWildOverrides(t *testing.T) {
+	t.Parallel()
+	const overrides = `[{action: Audit, namespaces: [prod-test, "*-dev"]}, {action: Enforce, namespaces: ["prod-*", core]}]`
+	p := translateText(t, overriding("ConfigMap, ClusterRole, Namespace", "Audit", overrides), setting{})
+	if len(p.result.Rules[0].Objects) != len(p.result.Objects) {
+		t.Errorf("the rule has %d objects of %d", len(p.result.Rules[0].Objects), len(p.result.Objects))
+	}
+	in := func(namespace string) string {
+		return strings.Replace(configMap("", ""), `"app"`, `"`+namespace+`"`, 1)
+	}
+	p.try(t, []trial{
+		{name: "enforced", object: in("prod-a"), want: "deny refused"},
+		{name: "enforced by name", object: in("core"), want: "deny refused"},
+		{name: "the first counts", object: in("prod-test"), want: "deny"},
+		{name: "the first wildcard counts", object: in("prod-dev"), want: "deny"},
+		{name: "neither", object: in("app"), want: "deny"},
+		{name: "without a namespace", object: `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"prod-a"}}`, want: "deny"},
+		{name: "a Namespace is in none", object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"prod-a"}}`, want: "deny"},
+	})
+	enforced := translateText(t, overriding("ConfigMap", "Enforce", `[{action: Audit, namespaces: [dev-*]}]`), setting{})
+	enforced.try(t, []trial{
+		{name: "base", object: in("app"), want: "deny refused"},
+		{name: "override", object: in("dev-a"), want: "deny"},
+	})
 }
 
 // Overrides of the policy count after those of the rule, and only for rules that

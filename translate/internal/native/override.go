@@ -50,6 +50,13 @@ func possible(o policy.ActionOverride) policy.ActionOverride {
 	return o
 }
 
+// WildOverrides tells of overrides that no selector can say.
+func WildOverrides(overrides []policy.ActionOverride) bool {
+	return slices.ContainsFunc(overrides, func(o policy.ActionOverride) bool {
+		return slices.ContainsFunc(o.Namespaces, func(n string) bool { return scalar.IsWild(n) && !AnyNamespace(n) })
+	})
+}
+
 // AnyNamespace tells of the wildcards that match the name of every namespace.
 func AnyNamespace(pattern string) bool { return pattern == "*" || pattern == "?*" || pattern == "*?" }
 

@@ -21,7 +21,8 @@ import (
 // namespace "" without labels; where a policy meets both kinds of objects, their
 // bindings are told apart by scope.
 //
-// No selector knows wildcards: package match refuses overrides with one for namespaces.
+// No selector knows wildcards. Overrides with a wildcard for namespaces make two
+// policy objects, one for each action, which a match condition tells apart.
 
 // NameLabel is the label with the name that every namespace has.
 const NameLabel = "kubernetes.io/metadata.name"
@@ -36,6 +37,9 @@ func (g group) bindings() []vap.Binding {
 		return []vap.Binding{b}
 	}
 	overrides := native.OverridesOf(u.Policy, u.Rule)
+	if native.WildOverrides(overrides) { // see byAction
+		return []vap.Binding{u.binding(u.action())}
+	}
 	inNamespaces, outside := g.scopes()
 	other := native.ClusterAction(u.action(), overrides)
 	if !inNamespaces {

@@ -37,7 +37,9 @@ func Drafts(units []Unit, o Options) []Packed {
 				rules = append(rules, f.rule)
 			}
 		}
-		out = append(out, Packed{g.finished(o), rules})
+		for _, d := range g.drafts(o) {
+			out = append(out, Packed{d, rules})
+		}
 	}
 	return out
 }
@@ -194,15 +196,15 @@ func named(gs []group, o Options) []group {
 	return out
 }
 
-// finished is the policy object of a group, with its name.
-func (g group) finished(o Options) *vap.Draft {
+// drafts are the policy objects of a group.
+func (g group) drafts(o Options) []*vap.Draft {
 	d := g.made
 	if d == nil {
 		d = g.draft(o)
 	}
 	d.Base = g.base
 	g.withoutCostlyGuard(d)
-	return d
+	return g.byAction(d)
 }
 
 // sources are the policies that the members are of.
