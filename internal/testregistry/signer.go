@@ -132,12 +132,12 @@ func (s *Signer) Envelope(media string, payload []byte) Layer {
 
 // Logged is a layer with the promise of a log that it took in an entry.
 func (s *Signer) Logged(l Layer, entry string, at time.Time) Layer {
-	id := sha256.Sum256(s.der())
+	id := s.id()
 	body := base64.StdEncoding.EncodeToString([]byte(entry))
-	promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, at.Unix(), hex.EncodeToString(id[:]))
+	promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, at.Unix(), hex.EncodeToString(id))
 	annotations := maps.Clone(l.Annotations)
 	annotations[BundleKey] = fmt.Sprintf(`{"SignedEntryTimestamp":%q,"Payload":{"body":%q,"integratedTime":%d,"logIndex":7,"logID":%q}}`,
-		base64.StdEncoding.EncodeToString(s.Sign(promised)), body, at.Unix(), hex.EncodeToString(id[:]))
+		base64.StdEncoding.EncodeToString(s.Sign(promised)), body, at.Unix(), hex.EncodeToString(id))
 	return Layer{l.Data, annotations}
 }
 
