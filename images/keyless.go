@@ -3,7 +3,6 @@ package images
 import (
 	"crypto/x509"
 	"encoding/asn1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,10 +10,7 @@ import (
 	"strings"
 	"time"
 
-	ct "github.com/google/certificate-transparency-go"
-	"github.com/google/certificate-transparency-go/ctutil"
-	ctx509 "github.com/google/certificate-transparency-go/x509"
-	"github.com/google/certificate-transparency-go/x509util"
+	"github.com/sigstore/sigstore-go/pkg/verify"
 )
 
 // A Keyless attestor signs by a certificate that was issued for some minutes to an identity,
@@ -217,7 +213,7 @@ func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
 		if v.identity.IgnoreSCT {
 			return nil
 		}
-		if why = v.known(c, chains); why == nil {
+		if why = v.known(chains); why == nil {
 			return nil
 		}
 	}
@@ -227,34 +223,10 @@ func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
 	return fmt.Errorf("the certificate beside it: %w", why)
 }
 
-// known is nil if a log of certificates promised that it takes a certificate in.
-func (v *Verifier) known(c *x509.Certificate, chains [][]*x509.Certificate) error {
-	promises, err := x509util.ParseSCTsFromCertificate(c.Raw)
-	if err != nil {
-		return fmt.Errorf("it is in no log of certificates: %w", err)
+// known is nil if a log of certificates promised that it takes one in, which was issued by these ways.
+func (v *Verifier) known(chains [][]*x509.Certificate) error {
+	if err := verify.VerifySignedCertificateTimestamp(chains, 1, &material{certificates: v.ctLogs}); err != nil {
+		return fmt.Errorf("no log of certificates that is trusted knows of it: %w", err)
 	}
-	leaf, err := ctx509.ParseCertificate(c.Raw)
-	if err != nil && ctx509.IsFatal(err) {
-		return err
-	}
-	for _, promise := range promises {
-		for _, log := range v.ctLogs {
-			if log.id != hex.EncodeToString(promise.LogID.KeyID[:]) || !log.period.has(ct.TimestampToTime(promise.Timestamp)) {
-				continue
-			}
-			for _, chain := range chains {
-				if len(chain) < 2 {
-					continue
-				}
-				issuer, err := ctx509.ParseCertificate(chain[1].Raw)
-				if err != nil && ctx509.IsFatal(err) {
-					continue
-				}
-				if ctutil.VerifySCT(log.key, []*ctx509.Certificate{leaf, issuer}, promise, true) == nil {
-					return nil
-				}
-			}
-		}
-	}
-	return errors.New("no log of certificates that is trusted knows of it")
+	return nil
 }

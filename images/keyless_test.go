@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
 	"github.com/kvap/kvap/internal/testregistry"
 )
 
@@ -113,7 +115,7 @@ func TestPublicTrust(t *testing.T) {
 	v.ctLogs = nil
 	says(t, "no log of certificates is trusted", v.issued(c, during), "no log of certificates that is trusted")
 	for _, l := range known {
-		l.End = time.Date(2021, 6, 1, 0, 0, 0, 0, time.UTC)
+		l.ValidityPeriodEnd = time.Date(2021, 6, 1, 0, 0, 0, 0, time.UTC)
 	}
 	v.ctLogs = known
 	says(t, "the log was trusted before", v.issued(c, during), "no log of certificates that is trusted")
@@ -161,19 +163,23 @@ func TestPublicAttestation(t *testing.T) {
 		trust := trusted(t)
 		for _, l := range trust.certificates {
 			if forged != nil {
-				l.key = forged
+				l.PublicKey = forged
 			}
 		}
 		v, err := NewVerifier(Attestor{Keyless: &k}, trust, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var e envelope
+		var e dsse.Envelope
 		if err := json.Unmarshal([]byte(envelopeText), &e); err != nil {
 			t.Fatal(err)
 		}
+		payload, err := e.DecodeB64Payload()
+		if err != nil {
+			return err
+		}
 		l := layer{annotations: map[string]string{certificateKey: string(certificate), bundleKey: bundle}}
-		return v.sealed(l, e, []byte(envelopeText), payloadIn([]byte(envelopeText)))
+		return v.sealed(l, e, []byte(envelopeText), payload)
 	}
 	good := Keyless{Issuer: actions, Subject: "https://github.com/sigstore/*"}
 	says(t, "as it was made", sealed(good, string(recorded.Envelope), string(recorded.Bundle)), "")
