@@ -42,6 +42,7 @@ func TestKeyless(t *testing.T) {
 	}
 	good := signed(root, testregistry.Identity{URI: workflow, Issuer: actions}, log, then.Add(time.Minute))
 	byMail := signed(root, testregistry.Identity{Email: "ann@acme.io", Issuer: "https://accounts.acme.io"}, log, then.Add(time.Minute))
+	byName := signed(root, testregistry.Identity{Other: "ann!acme.io", Issuer: actions}, log, then.Add(time.Minute))
 	exact := Keyless{Issuer: actions, Subject: workflow, IgnoreSCT: true}
 	with := func(change func(*Keyless)) Keyless {
 		k := exact
@@ -59,6 +60,7 @@ func TestKeyless(t *testing.T) {
 		{"a regular expression", good, Keyless{Issuer: actions, SubjectRegExp: "github.com/acme/.+@refs/heads/main$", IgnoreSCT: true}, ""},
 		{"an issuer alone", good, Keyless{Issuer: actions, IgnoreSCT: true}, ""},
 		{"a subject alone", byMail, Keyless{Subject: "*@acme.io", IgnoreSCT: true}, ""},
+		{"a name of another kind", byName, Keyless{Issuer: actions, Subject: "ann!acme.io", IgnoreSCT: true}, "unhandled critical extension"},
 		{"another issuer", good, with(func(k *Keyless) { k.Issuer = "https://accounts.acme.io" }), "the issuer of its identity is"},
 		{"an issuer and a regular expression of which one fails", good, with(func(k *Keyless) { k.IssuerRegExp = "gitlab" }), "the issuer of its identity is"},
 		{"another subject", good, with(func(k *Keyless) { k.Subject = "https://github.com/acme/api/*" }), "its subject is"},
