@@ -74,9 +74,19 @@ func (s signed) isIn(e *rekor.TransparencyLogEntry, logs map[string]*root.Transp
 	case errors.As(err, &other): // in a log that has the entry
 		return errors.New("its log entry is of another payload, or of another signature, or of another key")
 	case err != nil:
-		return fmt.Errorf("its log entry: %w", err)
+		return inOneLine("its log entry", err)
 	}
 	return nil
+}
+
+// inOneLine is an error of a library, whose text may have several lines, and much of an entry in it.
+func inOneLine(what string, err error) error {
+	const most = 300
+	text := []rune(strings.Join(strings.Fields(err.Error()), " "))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return fmt.Errorf("%s: %s", what, string(text))
 }
 
 // logsOf are the logs that may have an entry, by their names. A log of which a policy has only the
@@ -126,7 +136,7 @@ func (l knownLog) has(e *rekor.TransparencyLogEntry) (at time.Time, err error) {
 	case errors.As(err, &other): // which has a text of some lines
 		return at, errors.New(shown)
 	case err != nil:
-		return at, fmt.Errorf(shown+": %w", err)
+		return at, inOneLine(shown, err)
 	}
 	return at, nil
 }

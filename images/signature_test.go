@@ -61,6 +61,8 @@ func says(t *testing.T, what string, err error, want string) {
 		t.Errorf("%s: %v", what, err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		t.Errorf("%s: want an error that says %q, got %v", what, want, err)
+	case err != nil && (strings.Contains(err.Error(), "\n") || len(err.Error()) > 3000):
+		t.Errorf("%s: a long error: %q", what, err)
 	}
 }
 
@@ -227,6 +229,8 @@ func TestLog(t *testing.T) {
 			return b
 		}(), "not signed by the log"},
 		{"of another kind", log.Logged(good, `{"kind":"rpm","spec":{}}`, now), "kind 'rpm'"},
+		{"of a long kind", log.Logged(good, `{"kind":"`+strings.Repeat("x", 100_000)+`"}`, now), "invalid kind value"},
+		{"of a signature that is none", log.Logged(good, `{"kind":"dsse","apiVersion":"0.0.1","spec":{"signatures":[{},null]}}`, now), "is required"},
 		{"none", good, "no transparency log proof"},
 	} {
 		s.Attach(image, "sig", tt.beside)
