@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -113,6 +115,39 @@ func TestPacksOfOperations(t *testing.T) {
 	got := fmt.Sprint(packNames(t, text, translate.PackMatch))
 	if want := "map[kvap-configmaps-audit:[p/all p/new] kvap-configmaps-delete-audit:[p/all]]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// What is asked of Pods and of their controllers alike is one object; what is asked of some of
+// them asks which it is. Pods and the containers that are added to them are one, too.
+func TestPacksOfFamilies(t *testing.T) {
+	t.Parallel()
+	one := func(name, controllers, kinds, operations string, check ...string) string {
+		return fmt.Sprintf("---\n"+`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: %s, annotations: {pod-policies.kyverno.io/autogen-controllers: %q}}, spec: {rules: [{name: r, match: {any: [{resources: {kinds: [%s], operations: [%s]}}]}, validate: {message: m, pattern: {spec: %s}}}]}}`+"\n",
+			name, controllers, kinds, operations, append(check, `{"=(hostNetwork)": false}`)[0])
+	}
+	text := one("all", "Deployment,StatefulSet,CronJob", "Pod", "CREATE, UPDATE") + one("some", "StatefulSet", "Pod", "CREATE, UPDATE") +
+		one("new", "Deployment,StatefulSet,CronJob", "Pod", "CREATE") + one("pods", "none", "Pod", "CREATE, UPDATE") + one("debug", "none", "Pod/ephemeralcontainers", "UPDATE") +
+		one("own", "none", "Deployment", "CREATE, UPDATE", "{replicas: 2}")
+	want := map[string][]string{
+		"kvap-workloads-audit":   {"", "object.kind in ['Pod', 'StatefulSet']", "request.operation == 'CREATE'"},
+		"kvap-pods-audit":        {"", "request.?subResource.orValue('') == 'ephemeralcontainers'"},
+		"kvap-deployments-audit": {""},
+	}
+	asked := map[string][]string{}
+	question := regexp.MustCompile(`^!\((.*?)\) \|\| |^([^|]*? (?:!=|==) '\w+') \|\| `)
+	for _, o := range compileText(t, text, setting{pack: translate.PackMatch}).Objects {
+		for _, v := range o.Draft.Validations {
+			found := question.FindStringSubmatch(vap.Inlined(v.Expr.Value, o.Draft.Variables).String())
+			asks := ""
+			if found != nil {
+				asks = strings.ReplaceAll(found[1]+found[2], "!=", "==")
+			}
+			asked[o.Policy.Name] = append(asked[o.Policy.Name], asks)
+		}
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("what the rules of each object ask before their checks (-want +got):\n%s", diff)
 	}
 }
 

@@ -28,18 +28,18 @@ func (g group) withinBudget(o Options) []group {
 		return []group{g}
 	}
 	var out []group
-	rest := g.with(nil)
+	var others []Unit
 	for _, u := range g.units {
 		one := g.with([]Unit{u})
 		if one.costly(o) {
 			one.alone = true
 			out = append(out, one)
 		} else {
-			rest.units = append(rest.units, u)
+			others = append(others, u)
 		}
 	}
-	if len(rest.units) > 0 {
-		out = append(rest.split(o, letters{last: lastSymbol}), out...)
+	if len(others) > 0 {
+		out = append(g.with(others).split(o, letters{last: lastSymbol}), out...)
 	}
 	return out
 }

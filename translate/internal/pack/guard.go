@@ -116,11 +116,12 @@ func (w watch) decides(u Unit) bool {
 // A watch is what guards of a group are made with.
 type watch struct {
 	variables []cel.Definition
+	byKind    bool
 	around    []cel.Surroundings // one for each target
 }
 
 func (g group) watch(variables []vap.Variable) watch {
-	var w watch
+	w := watch{byKind: g.byKind}
 	for _, v := range variables {
 		w.variables = append(w.variables, cel.Definition{Name: v.Name, Expr: v.Expr})
 	}
@@ -208,11 +209,13 @@ func (w watch) surely(t partial.Bool) (cel.Bool, bool) {
 		return b, false
 	case !t.Errs || w.total(b.Value):
 		return b, true
-	case len(w.around) != 1:
+	case len(w.around) != 1 && !w.byKind: // the guard of one rule would be longer than the rule
 		return b, false
 	}
-	sure := b.Guarded(w.around[0])
-	return sure, w.total(sure.Value)
+	for _, s := range w.around {
+		b = b.Guarded(s)
+	}
+	return b, w.total(b.Value)
 }
 
 // sayable tells that a match condition may say v: it knows neither params nor the
@@ -239,19 +242,21 @@ func (g group) byGuard(o Options) []group {
 	if o.Unguarded || !o.ByKind {
 		return []group{g}
 	}
-	watched, others := group{targets: g.targets, byKind: g.byKind}, group{targets: g.targets, byKind: g.byKind, unguarded: true}
+	var watched, others []Unit
 	for _, u := range g.units {
 		if _, ok := g.watch(u.Variables).violation(u); ok {
-			watched.units = append(watched.units, u)
+			watched = append(watched, u)
 		} else {
-			others.units = append(others.units, u)
+			others = append(others, u)
 		}
 	}
 	var out []group
-	for _, part := range []group{watched, others} {
-		if len(part.units) > 0 {
-			out = append(out, part)
-		}
+	if len(watched) > 0 {
+		out = append(out, g.with(watched))
+	}
+	if len(others) > 0 {
+		g.unguarded = true
+		out = append(out, g.with(others))
 	}
 	return out
 }

@@ -91,7 +91,7 @@ func (g group) halves(o Options, l letters) []group {
 // splitName is what a group is split by.
 func (u Unit) splitName(o Options) string {
 	if o.ByKind {
-		return inSymbols(native.MemberName(u.Policy) + "/" + u.Rule.Name)
+		return inSymbols(native.MemberName(u.Policy) + "/" + u.name())
 	}
 	return inSymbols(u.Rule.Name)
 }

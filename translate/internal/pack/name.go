@@ -76,7 +76,11 @@ func (g group) onlyDeletes() bool {
 // packs, a hash tells them apart.
 func (g group) packName(used map[string]group, o Options) string {
 	u, t := g.units[0], g.targets[0]
-	parts := []string{"kvap", shortName(t.Target)}
+	about := g.family
+	if about == "" {
+		about = shortName(t.Target)
+	}
+	parts := []string{"kvap", about}
 	if ops := strings.ToLower(string(t.ops[0])); classOf(t.ops[0]) != native.Create {
 		parts = append(parts, ops)
 	}
@@ -143,7 +147,11 @@ func actionName(u Unit) string {
 
 // key is what tells the group from others.
 func (g group) key(o Options) string {
-	return g.units[0].attributes(o) + "\x00" + g.targets[0].Key() + "\x00" + string(classOf(g.targets[0].ops[0]))
+	about := g.family
+	if about == "" {
+		about = g.targets[0].Key()
+	}
+	return g.units[0].attributes(o) + "\x00" + about + "\x00" + string(classOf(g.targets[0].ops[0]))
 }
 
 // shortName is the resource as people say it: of Kubernetes' own groups without the

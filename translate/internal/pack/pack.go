@@ -58,6 +58,7 @@ type group struct {
 	targets []placed
 
 	byKind    bool   // named after the kind: only its messages name the policies
+	family    string // the kinds that it is named after; empty where that is one
 	unguarded bool   // no guard can speak for the members
 	alone     bool   // the one member costs too much to share an object
 	part      string // which of the parts it is into which a group was split
@@ -68,6 +69,15 @@ type group struct {
 // with is the group with other units.
 func (g group) with(units []Unit) group {
 	g.units, g.made = units, nil
+	if g.byKind {
+		g.targets = nil
+		for _, u := range units {
+			g.placeAll(u)
+		}
+		if rest := slices.DeleteFunc(slices.Clone(g.targets), placed.neverHappens); len(rest) > 0 {
+			g.targets = rest
+		}
+	}
 	return g
 }
 
@@ -79,12 +89,18 @@ type placed struct {
 	deletes bool
 }
 
+// neverHappens reports whether no request is what the target is about: ephemeral containers are
+// added to a Pod by an update.
+func (t placed) neverHappens() bool {
+	return t.Subresource == "ephemeralcontainers" && slices.Equal(t.ops, []native.Operation{native.Create}) && !t.deletes
+}
+
 // grouped packs units. First the units of each target and operation are put
 // together by what a policy object has once; then targets and operations whose
 // lists say the same become one group.
 func grouped(units []Unit, o Options) []group {
 	if o.ByKind {
-		return groupedByKind(units, o)
+		return asPods(units, func(units []Unit) []group { return byFamily(units, o) })
 	}
 	return asPods(units, func(units []Unit) []group { return byTarget(units, o) })
 }
@@ -133,19 +149,15 @@ func byTarget(units []Unit, o Options) []group {
 	return withoutCreatedParts(withDeletions(out))
 }
 
-// withoutCreatedParts are the groups without what no request is: ephemeral containers are added
-// to a Pod by an update. They are among what is created where that makes one resource rule
+// withoutCreatedParts are the groups without what no request is. Ephemeral containers are among what is created where that makes one resource rule
 // with the Pods. A rule that is about nothing else keeps its object.
 func withoutCreatedParts(groups []group) []group {
-	never := func(t placed) bool {
-		return t.Subresource == "ephemeralcontainers" && slices.Equal(t.ops, []native.Operation{native.Create}) && !t.deletes
-	}
 	var out []group
 	for _, g := range groups {
-		rest := slices.DeleteFunc(slices.Clone(g.targets), never)
+		rest := slices.DeleteFunc(slices.Clone(g.targets), placed.neverHappens)
 		elsewhere := func(u Unit) bool {
 			return slices.ContainsFunc(groups, func(other group) bool {
-				return slices.ContainsFunc(other.targets, func(t placed) bool { return !never(t) }) &&
+				return slices.ContainsFunc(other.targets, func(t placed) bool { return !t.neverHappens() }) &&
 					slices.ContainsFunc(other.units, func(v Unit) bool { return v.Rule == u.Rule })
 			})
 		}
@@ -158,74 +170,6 @@ func withoutCreatedParts(groups []group) []group {
 		out = append(out, g)
 	}
 	return out
-}
-
-// groupedByKind packs units of many policies: those of one kind, for new objects and
-// updates together. What is about some of a pack's operations asks for them itself.
-// So what a policy is about decides which packs it is in, and nothing else does.
-func groupedByKind(units []Unit, o Options) []group {
-	var out []group
-	where := map[string]int{}
-	for _, u := range units {
-		attrs := u.attributes(o)
-		for _, class := range []native.Operation{native.Create, native.Delete, native.Connect} {
-			mine := slices.DeleteFunc(slices.Clone(u.Operations), func(op native.Operation) bool { return classOf(op) != class })
-			if len(mine) == 0 {
-				continue
-			}
-			key := u.Target.Key() + "\x00" + string(class) + "\x00" + attrs
-			i, ok := where[key]
-			if !ok {
-				i = len(out)
-				where[key] = i
-				out = append(out, group{targets: []placed{{Target: u.Target}}, byKind: true})
-			}
-			part := u
-			part.Operations = mine
-			out[i].units = append(out[i].units, part)
-			for _, op := range mine {
-				if ops := &out[i].targets[0].ops; !slices.Contains(*ops, op) {
-					*ops = append(*ops, op)
-				}
-			}
-		}
-	}
-	for _, g := range out {
-		g.askForOperations()
-	}
-	return out
-}
-
-// Keys are of the objects that the unit is in: units with the same key may share one.
-func (u Unit) Keys(o Options) []string {
-	var out []string
-	for _, op := range u.Operations {
-		if o.ByKind {
-			op = classOf(op)
-		}
-		key := u.Target.Key() + "\x00" + string(op) + "\x00" + u.attributes(o)
-		if !slices.Contains(out, key) {
-			out = append(out, key)
-		}
-	}
-	return out
-}
-
-// askForOperations has the units that are about some of the group's operations ask.
-func (g group) askForOperations() {
-	for i, u := range g.units {
-		if len(u.Operations) < len(g.targets[0].ops) { // of two operations, one
-			g.units[i].Match = cel.And(cel.Ident("request").Field("operation").Eq(cel.String(string(u.Operations[0]))), u.Match)
-		}
-	}
-}
-
-// classOf is the operation under which it is packed with others.
-func classOf(op native.Operation) native.Operation {
-	if op == native.Update {
-		return native.Create
-	}
-	return op
 }
 
 func (g *group) place(t native.Target, op native.Operation) {

@@ -40,8 +40,9 @@ type Unit struct {
 	// Template is the unit of a rule about Pods as the template of a controller would have
 	// it, whose metadata may not be there; nil where that says the same.
 	Template *Unit
-	pods     bool   // the trees say pod and oldPod of a Pod, and of the template of a controller
-	shared   []form // which an object has that is about both
+	pods     bool            // the trees say pod and oldPod of a Pod, and of the template of a controller
+	shared   []form          // which an object has that is about both
+	about    []native.Target // with --pack match, of which the unit says the same
 }
 
 // failurePolicy is that of the unit's object. An error of a CEL rule's expressions
