@@ -16,6 +16,7 @@ func (s simplifier) andOr(n *node, boolean bool) *node {
 	terms = j.absorb(terms)
 	terms = j.discharge(terms)
 	terms = j.mergeEqual(terms)
+	terms = withoutImplied(terms, j.op)
 	m := j.op.of(terms)
 	if len(terms) == 1 && !boolean && !m.isBool() {
 		return newNode(node{op: n.op, args: []*node{m, Lit(j.op.unit()).n}}) // m, and an error if it is not a boolean

@@ -50,7 +50,7 @@ func (d denying) choice(n *node, want bool) *node {
 	branches := d.each(n.args[1:], want)
 	c, yes, no := Bool{Value{n.args[0]}}, branches[0], branches[1]
 	also := func(asked, then Bool) *node { // then, where what is asked holds
-		if want {
+		if then = then.Given(asked); want {
 			return And(asked, then).n
 		}
 		return Or(Not(asked), then).n
@@ -72,9 +72,9 @@ func (d denying) choice(n *node, want bool) *node {
 			c, no = Not(c), yes
 		}
 		if want {
-			return And(asked, Or(c, no)).n
+			return also(asked, Or(c, no))
 		}
-		return Or(Not(asked), And(Not(c), no)).n
+		return also(asked, And(Not(c), no))
 	}
 	return CondBool(c, yes, no).n
 }

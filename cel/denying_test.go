@@ -16,6 +16,7 @@ func TestDenying(t *testing.T) {
 		{`has(o.a) ? dyn({}).a == true : o.b`, `!has(o.a) && o.b`},
 		{`o.a ? true : dyn({}).a == true`, `o.a`},
 		{`(has(o.a) ? o.a > 1 : dyn({}).a == true) ? true : o.b`, `has(o.a) && (o.a > 1 ? true : o.b)`},
+		{`(has(o.a) ? o.a > 1 : dyn({}).a == true) ? true : has(o.a) && o.b`, `has(o.a) && (o.a > 1 ? true : o.b && true)`}, // an error where o.b is no boolean
 		{`!((has(o.a) ? o.a > 1 : dyn({}).a == true) ? o.b : false)`, `!(!has(o.a) || (o.a > 1 ? o.b : false))`},
 		{`dyn({}).a == true ? o.b : false`, `false`},
 		{`object == null ? true : object.a > 1`, `object == null || object.a > 1`},

@@ -43,9 +43,13 @@ func (n *node) outward() *node {
 	return n
 }
 
-// withoutImplied are the terms of a disjunction without those that imply another one.
-// Only questions to one value are compared.
-func withoutImplied(terms []*node) []*node {
+// withoutImplied are the terms of a disjunction without those that imply another one, or of a
+// conjunction without those that another one implies. Only questions to one value are compared:
+// where that is an error, both are.
+//
+//	x == '' || x != 'a'    x != 'a'
+//	x == 'b' && x != 'a'   x == 'b'
+func withoutImplied(terms []*node, o op) []*node {
 	bySubject := map[uint64][]*node{}
 	for _, t := range terms {
 		if q, ok := questionOf(t); ok {
@@ -55,7 +59,11 @@ func withoutImplied(terms []*node) []*node {
 	return slices.DeleteFunc(slices.Clone(terms), func(t *node) bool {
 		q, ok := questionOf(t)
 		return ok && slices.ContainsFunc(bySubject[q.subject.hash], func(u *node) bool {
-			return u != t && implies(t, u) && (!implies(u, t) || u.size < t.size)
+			from, to := t, u
+			if o == opAnd {
+				from, to = u, t
+			}
+			return u != t && implies(from, to) && (!implies(to, from) || u.size < t.size)
 		})
 	})
 }

@@ -136,7 +136,7 @@ func cheapestFirst(n *node) *node {
 	if n.op != opOr {
 		return n
 	}
-	args := withoutImplied(n.args)
+	args := withoutImplied(n.args, opOr)
 	if len(args) == 1 {
 		return args[0]
 	}

@@ -68,7 +68,7 @@ func TestMessageVariables(t *testing.T) {
 		},
 		{
 			"nothing else is written", "{{ request.object.metadata.name }}", pattern,
-			"web", "rule r is violated", "",
+			"web", "validation error: rule r failed", "",
 		},
 		{
 			"a text that is not there", "{{ request.object.metadata.labels.team }} at {{ request.object.metadata.name }}", pattern,

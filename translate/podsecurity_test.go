@@ -92,7 +92,7 @@ func TestPodSecurityKinds(t *testing.T) {
 		t.Fatalf("%s: %v", got, service.result.Diagnostics)
 	}
 	service.try(t, []trial{
-		{name: "create", object: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"app"},"spec":{}}`, want: "deny refused: rule pods is violated"},
+		{name: "create", object: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"app"},"spec":{}}`, want: "deny refused: validation error: rule pods failed"},
 		{name: "delete", operation: "DELETE", object: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"app"},"spec":{}}`, want: "nomatch"},
 	})
 	for _, kind := range []string{`"*"`, "example.com/v1/Widget"} {

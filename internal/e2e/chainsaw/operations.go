@@ -177,14 +177,14 @@ func (r *run) removeOne(ctx context.Context, d deletion, s objectsFile, o *unstr
 		return err
 	}
 	err := eventually(ctx, r.patience(s), func() (string, error) {
-		err := r.Get(ctx, client.ObjectKeyFromObject(o), like(o))
-		if err == nil {
-			return "it is still there", nil
-		}
-		if gone(err) {
+		now := like(o)
+		switch err := r.Get(ctx, client.ObjectKeyFromObject(o), now); {
+		case gone(err) || err == nil && now.GetUID() != o.GetUID(): // kvap may have made it anew by now
 			return "", nil
+		case err != nil:
+			return "", err
 		}
-		return "", err
+		return "it is still there", nil
 	})
 	if err != nil {
 		return err

@@ -95,8 +95,9 @@ func messageText(l *read.Lowering, t policy.Text) string {
 	return violated(l)
 }
 
-// violated is the message of a rule that says none, which names it as its author does.
-func violated(l *read.Lowering) string { return "rule " + l.Rule.Origin + " is violated" }
+// violated is the message of a rule that says none, as Kyverno and the webhook say it, with the
+// name that its author gave it.
+func violated(l *read.Lowering) string { return "validation error: rule " + l.Rule.Origin + " failed" }
 
 // messageOf is the message with its variables filled in. Those that have no native form are
 // left as they are written, and their places among them added to left; where that is nil
