@@ -47,6 +47,26 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestDependenciesAreListed: a page says of each direct dependency what it is for.
+func TestDependenciesAreListed(t *testing.T) {
+	page := read(t, "docs/dependencies.md")
+	module := regexp.MustCompile(`(?m)^\t(\S+) v\S+(.*)$`)
+	direct := map[string]bool{}
+	for _, m := range module.FindAllStringSubmatch(read(t, "go.mod"), -1) {
+		if strings.Contains(m[2], "// indirect") {
+			continue
+		}
+		if direct[m[1]] = true; !strings.Contains(page, "`"+m[1]+"`") {
+			t.Errorf("docs/dependencies.md does not say what %s is for", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile("`((?:\\w+\\.)+\\w+/[^`]+)`").FindAllStringSubmatch(page, -1) {
+		if !direct[m[1]] && !strings.HasSuffix(m[1], ".go") {
+			t.Errorf("docs/dependencies.md speaks of %s, which go.mod does not name as direct", m[1])
+		}
+	}
+}
+
 // headings has the fragment of each heading of a page, as GitHub makes it.
 func headings(page string) map[string]bool {
 	had := map[string]bool{}

@@ -1,7 +1,6 @@
 package images
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -10,17 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
-
-// An envelope is a DSSE envelope: a payload, and signatures of its type and itself.
-type envelope struct {
-	PayloadType string `json:"payloadType"`
-	Payload     string `json:"payload"`
-	Signatures  []struct {
-		Signature string `json:"sig"`
-	} `json:"signatures"`
-}
 
 const (
 	statementMedia  = "application/vnd.in-toto+json"
@@ -140,7 +131,7 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 	if err != nil {
 		return Statement{}, err
 	}
-	var e envelope
+	var e dsse.Envelope
 	if err := json.Unmarshal(data, &e); err != nil {
 		return Statement{}, fmt.Errorf("its envelope is no JSON: %w", err)
 	}
@@ -149,7 +140,7 @@ func (v *Verifier) statement(l layer, image Image, kind string) (Statement, erro
 
 // enveloped is what an envelope attests; any type will do if kind is empty. data is the envelope
 // as it was written, or nil of a bundle, which has it in a form of its own.
-func (v *Verifier) enveloped(l layer, e envelope, data []byte, image Image, kind string) (Statement, error) {
+func (v *Verifier) enveloped(l layer, e dsse.Envelope, data []byte, image Image, kind string) (Statement, error) {
 	content, err := base64.StdEncoding.DecodeString(e.Payload)
 	if err != nil {
 		return Statement{}, fmt.Errorf("its payload is no base64: %w", err)
@@ -199,23 +190,19 @@ func (v *Verifier) enveloped(l layer, e envelope, data []byte, image Image, kind
 }
 
 // sealed is nil if one signature of an envelope is the attestor's.
-func (v *Verifier) sealed(l layer, e envelope, data, content []byte) error {
+func (v *Verifier) sealed(l layer, e dsse.Envelope, data, content []byte) error {
 	if len(e.Signatures) > maxSignatures {
 		return fmt.Errorf("it has more than %d signatures", maxSignatures)
 	}
-	encoded := preAuthentication(e.PayloadType, content)
-	kind := entryOfEnvelope
-	if data == nil {
-		data, kind = content, entryOfBundle
-	}
+	encoded := dsse.PAE(e.PayloadType, content)
 	why := []error{errors.New("it has no signature")}
 	for i, s := range e.Signatures {
 		if i == 0 {
 			why = nil
 		}
-		signature, err := base64.StdEncoding.DecodeString(s.Signature)
+		made, err := base64.StdEncoding.DecodeString(s.Sig)
 		if err == nil {
-			err = v.signed(l, encoded, data, signature, kind)
+			err = v.signed(l, encoded, made, signed{content: ofEnvelope(e, s), whole: data})
 		}
 		if err == nil {
 			return nil
@@ -223,12 +210,4 @@ func (v *Verifier) sealed(l layer, e envelope, data, content []byte) error {
 		why = append(why, err)
 	}
 	return joined(why)
-}
-
-// preAuthentication is what a signature of an envelope is of.
-func preAuthentication(media string, content []byte) []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "DSSEv1 %d %s %d ", len(media), media, len(content))
-	b.Write(content)
-	return b.Bytes()
 }

@@ -67,6 +67,32 @@ func TestAttested(t *testing.T) {
 	}(), "there are no attestations of")
 }
 
+// A log's entry of an attestation is of its envelope, in each of the forms that cosign made.
+func TestLoggedAttestations(t *testing.T) {
+	s := testregistry.New(t)
+	image := s.Push("app:v1")
+	k, other, log := testregistry.NewSigner(t), testregistry.NewSigner(t), testregistry.NewSigner(t)
+	good, again := k.Attestation(image, "slsa", `{}`), k.Attestation(image, "slsa", `{}`)
+	good.Annotations = map[string]string{}
+	whole := func(of testregistry.Layer, who string) string {
+		return fmt.Sprintf(`{"apiVersion":"0.0.1","kind":"intoto","spec":{"content":{"hash":{"algorithm":"sha256","value":"%x"}},"publicKey":%q}}`, sum(of.Data), base64.StdEncoding.EncodeToString([]byte(who)))
+	}
+	for _, tt := range []struct{ name, entry, want string }{
+		{"dsse", testregistry.EntryOfEnvelope(good.Data, k.PEM()), ""},
+		{"dsse of another signature", testregistry.EntryOfEnvelope(again.Data, k.PEM()), "signature does not match"},
+		{"dsse of another key", testregistry.EntryOfEnvelope(good.Data, other.PEM()), "certificate does not match"},
+		{"the whole envelope", whole(good, k.PEM()), ""},
+		{"the whole of another", whole(again, k.PEM()), "another payload"},
+		{"the whole envelope, of another key", whole(good, other.PEM()), "another key"},
+		{"the whole envelope, of no key", whole(good, "x"), "another key"},
+		{"the whole envelope by another hash", strings.Replace(whole(good, k.PEM()), "sha256", "sha1", 1), "another payload"},
+	} {
+		s.Attach(image, "att", log.Logged(good, tt.entry, time.Now()))
+		_, err := verifier(t, Attestor{Key: k.PEM(), Log: log.PEM()}).Attested(t.Context(), local(), pin(t, image), "slsa")
+		says(t, tt.name, err, tt.want)
+	}
+}
+
 // A single bit that is another is never proven.
 func TestFlips(t *testing.T) {
 	k := testregistry.NewSigner(t)
@@ -76,20 +102,20 @@ func TestFlips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := v.signed(layer{}, good.Data, good.Data, signature, entryOfSignature); err != nil {
+	if err := v.message(layer{}, good.Data, signature); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 8 * len(good.Data) {
 		data := []byte(string(good.Data))
 		data[i/8] ^= 1 << (i % 8)
-		if v.signed(layer{}, data, data, signature, entryOfSignature) == nil {
+		if v.message(layer{}, data, signature) == nil {
 			t.Fatalf("the payload with bit %d the other way is proven", i)
 		}
 	}
 	for i := range 8 * len(signature) {
 		flipped := []byte(string(signature))
 		flipped[i/8] ^= 1 << (i % 8)
-		if v.signed(layer{}, good.Data, good.Data, flipped, entryOfSignature) == nil {
+		if v.message(layer{}, good.Data, flipped) == nil {
 			t.Fatalf("the signature with bit %d the other way is proven", i)
 		}
 	}

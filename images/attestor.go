@@ -9,11 +9,14 @@ import (
 	_ "crypto/sha512"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
 )
 
 // An Attestor is one who signs: as a policy says it, in texts. It has a Key, a Certificate,
@@ -83,9 +86,10 @@ type Verifier struct {
 	chain       authority            // over the certificates beside signatures, if there is no key
 	identity    *certificateIdentity // of a keyless attestor
 	authorities []authority
-	logs        []*logKey
+	logs        map[string]*root.TransparencyLog // by their names
+	log         *root.TransparencyLog            // in place of those; or nil
 	stampers    []stamper
-	ctLogs      []*logKey // of certificates
+	ctLogs      map[string]*root.TransparencyLog // of certificates
 	// Of an attestor of Notary: its certificates, and lists of what is revoked.
 	store []*x509.Certificate
 	lists []*x509.RevocationList
@@ -105,11 +109,9 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 	switch {
 	case a.IgnoreLog:
 	case a.Log != "":
-		log, err := readLogKey(a.Log)
-		if err != nil {
+		if v.log, err = readLog(a.Log); err != nil {
 			return nil, fmt.Errorf("the key of the log: %w", err)
 		}
-		v.logs = []*logKey{log}
 	default:
 		v.logs = trust.logs
 	}
@@ -119,11 +121,11 @@ func NewVerifier(a Attestor, trust *Trust, now func() time.Time) (*Verifier, err
 		}
 	}
 	if a.CertificateLog != "" {
-		log, err := readLogKey(a.CertificateLog)
+		log, err := readLog(a.CertificateLog)
 		if err != nil {
 			return nil, fmt.Errorf("the key of the log of certificates: %w", err)
 		}
-		v.ctLogs = []*logKey{log}
+		v.ctLogs = map[string]*root.TransparencyLog{hex.EncodeToString(log.ID): log}
 	}
 	switch {
 	case a.Format == Notation:
@@ -301,20 +303,4 @@ func readCertificates(text string) ([]*x509.Certificate, error) {
 		return nil, errors.New("there is no certificate in the PEM")
 	}
 	return out, nil
-}
-
-// signs tells whether a signature of data is by the holder of a key.
-func signs(key crypto.PublicKey, hash crypto.Hash, data, signature []byte) bool {
-	if k, ok := key.(ed25519.PublicKey); ok {
-		return ed25519.Verify(k, data, signature)
-	}
-	h := hash.New()
-	h.Write(data)
-	switch k := key.(type) {
-	case *ecdsa.PublicKey:
-		return ecdsa.VerifyASN1(k, h.Sum(nil), signature)
-	case *rsa.PublicKey:
-		return rsa.VerifyPKCS1v15(k, hash, h.Sum(nil), signature) == nil
-	}
-	return false
 }

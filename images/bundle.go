@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	common "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 // A bundle of Sigstore has an envelope with an in-toto statement, the certificate of who signed
@@ -25,54 +28,6 @@ import (
 // It is read into the layer that it would be under a tag, and verified as that is. What counts of
 // a log is its promise, which signs the time too; a proof of inclusion is not needed beside one. A
 // log that promises nothing has that alone (checkpoint.go).
-type sigstoreBundle struct {
-	MediaType string `json:"mediaType"`
-	Material  struct {
-		Certificate *rawCertificate `json:"certificate"`
-		Chain       struct {
-			Certificates []rawCertificate `json:"certificates"`
-		} `json:"x509CertificateChain"`
-		Entries []struct {
-			Index    number `json:"logIndex"`
-			Time     number `json:"integratedTime"`
-			Body     []byte `json:"canonicalizedBody"`
-			LogID    keyID  `json:"logId"`
-			Promised struct {
-				Promise []byte `json:"signedEntryTimestamp"`
-			} `json:"inclusionPromise"`
-			Proof struct {
-				Hashes     [][]byte `json:"hashes"`
-				Checkpoint struct {
-					Envelope string `json:"envelope"`
-				} `json:"checkpoint"`
-			} `json:"inclusionProof"`
-		} `json:"tlogEntries"`
-		Stamps struct {
-			Answers []struct {
-				Answer []byte `json:"signedTimestamp"`
-			} `json:"rfc3161Timestamps"`
-		} `json:"timestampVerificationData"`
-	} `json:"verificationMaterial"`
-	Envelope *envelope `json:"dsseEnvelope"`
-}
-
-type rawCertificate struct {
-	Raw []byte `json:"rawBytes"`
-}
-
-type keyID struct {
-	ID []byte `json:"keyId"`
-}
-
-// A number is one in the JSON of protocol buffers, where a large one is a text.
-type number int64
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (n *number) UnmarshalJSON(data []byte) error {
-	read, err := strconv.ParseInt(strings.Trim(string(data), `"`), 10, 64)
-	*n = number(read)
-	return err
-}
 
 // bundleMedia begins the types of artifacts that are bundles.
 const bundleMedia = "application/vnd.dev.sigstore.bundle"
@@ -178,56 +133,49 @@ func (v *Verifier) bundled(l layer, image Image, kind string) (Statement, error)
 }
 
 // readBundle is a bundle as the layer that it would be, and its envelope.
-func readBundle(data []byte) (layer, envelope, error) {
-	var b sigstoreBundle
-	if err := json.Unmarshal(data, &b); err != nil {
-		return layer{}, envelope{}, fmt.Errorf("the bundle is no JSON: %w", err)
+func readBundle(data []byte) (layer, dsse.Envelope, error) {
+	var b protobundle.Bundle
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, &b); err != nil {
+		return layer{}, dsse.Envelope{}, fmt.Errorf("the bundle is no JSON: %w", err)
 	}
+	with := b.GetVerificationMaterial()
+	chain := with.GetX509CertificateChain().GetCertificates()
 	switch {
-	case !strings.HasPrefix(b.MediaType, bundleMedia):
-		return layer{}, envelope{}, fmt.Errorf("%q is the type of no bundle", b.MediaType)
-	case b.Envelope == nil:
-		return layer{}, envelope{}, errors.New("the bundle has no envelope")
-	case len(b.Material.Entries) > maxEntries:
-		return layer{}, envelope{}, fmt.Errorf("the bundle has more than %d entries of logs", maxEntries)
-	case len(b.Material.Stamps.Answers) > maxStamps:
-		return layer{}, envelope{}, fmt.Errorf("the bundle has more than %d timestamps", maxStamps)
-	case len(b.Material.Chain.Certificates) > maxBlocks:
-		return layer{}, envelope{}, fmt.Errorf("the bundle has more than %d certificates", maxBlocks)
+	case !strings.HasPrefix(b.GetMediaType(), bundleMedia):
+		return layer{}, dsse.Envelope{}, fmt.Errorf("%q is the type of no bundle", b.GetMediaType())
+	case b.GetDsseEnvelope() == nil:
+		return layer{}, dsse.Envelope{}, errors.New("the bundle has no envelope")
+	case len(with.GetTlogEntries()) > maxEntries:
+		return layer{}, dsse.Envelope{}, fmt.Errorf("the bundle has more than %d entries of logs", maxEntries)
+	case len(with.GetTimestampVerificationData().GetRfc3161Timestamps()) > maxStamps:
+		return layer{}, dsse.Envelope{}, fmt.Errorf("the bundle has more than %d timestamps", maxStamps)
+	case len(chain) > maxBlocks:
+		return layer{}, dsse.Envelope{}, fmt.Errorf("the bundle has more than %d certificates", maxBlocks)
 	}
-	out := layer{annotations: map[string]string{}}
-	chain := b.Material.Chain.Certificates
-	if b.Material.Certificate != nil {
-		chain = []rawCertificate{*b.Material.Certificate}
+	out := layer{annotations: map[string]string{}, logged: with.GetTlogEntries()}
+	// Those that promise say a time too.
+	slices.SortStableFunc(out.logged, func(a, b *rekor.TransparencyLogEntry) int {
+		return cmp.Compare(len(b.GetInclusionPromise().GetSignedEntryTimestamp()), len(a.GetInclusionPromise().GetSignedEntryTimestamp()))
+	})
+	if c := with.GetCertificate(); c != nil {
+		chain = []*common.X509Certificate{c}
 	}
 	for i, c := range chain {
-		text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw}))
+		text := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.GetRawBytes()}))
 		if i == 0 {
 			out.annotations[certificateKey] = text
 			continue
 		}
 		out.annotations[chainKey] += text
 	}
-	for _, e := range b.Material.Entries {
-		if len(e.Promised.Promise) == 0 {
-			if e.Proof.Checkpoint.Envelope != "" {
-				out.included = append(out.included, includedEntry{int64(e.Index), e.Body, e.Proof.Hashes, e.Proof.Checkpoint.Envelope})
-			}
-			continue
-		}
-		one := bundle{Promise: e.Promised.Promise}
-		one.Payload.Body, one.Payload.Time = base64.StdEncoding.EncodeToString(e.Body), int64(e.Time)
-		one.Payload.Index, one.Payload.Log = int64(e.Index), hex.EncodeToString(e.LogID.ID)
-		text, err := json.Marshal(one)
-		if err != nil {
-			return layer{}, envelope{}, err
-		}
-		out.logged = append(out.logged, string(text))
+	for _, s := range with.GetTimestampVerificationData().GetRfc3161Timestamps() {
+		out.stamps = append(out.stamps, s.GetSignedTimestamp())
 	}
-	for _, s := range b.Material.Stamps.Answers {
-		out.stamps = append(out.stamps, s.Answer)
+	e := dsse.Envelope{PayloadType: b.GetDsseEnvelope().GetPayloadType(), Payload: base64.StdEncoding.EncodeToString(b.GetDsseEnvelope().GetPayload())}
+	for _, s := range b.GetDsseEnvelope().GetSignatures() {
+		e.Signatures = append(e.Signatures, dsse.Signature{Sig: base64.StdEncoding.EncodeToString(s.GetSig())})
 	}
-	return out, *b.Envelope, nil
+	return out, e, nil
 }
 
 // signedByBundle is Signed for bundles: any statement about the image by the attestor will do,

@@ -63,12 +63,12 @@ func TestBundles(t *testing.T) {
 		{"of another image", [][]byte{with(func(b *testregistry.Bundle) { b.Envelope = elsewhere }).JSON()}, exact, "about another image"},
 		{"no log", [][]byte{with(func(b *testregistry.Bundle) { b.Log = nil }).JSON()}, exact, "no transparency log proof"},
 		{"another log", [][]byte{with(func(b *testregistry.Bundle) { b.Log = otherLog }).JSON()}, exact, "another log"},
-		{"a log entry of another payload", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = testregistry.EntryOfEnvelope(elsewhere, ann.Certificate()) }).JSON()}, exact, "another signature"},
+		{"a log entry of another payload", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = testregistry.EntryOfEnvelope(elsewhere, ann.Certificate()) }).JSON()}, exact, "signature does not match"},
 		{"a log entry that names another payload", [][]byte{with(func(b *testregistry.Bundle) {
 			b.Entry = strings.Replace(testregistry.EntryOfEnvelope(signed, ann.Certificate()), payloadHash(signed), payloadHash(elsewhere), 1)
-		}).JSON()}, exact, "another payload"},
-		{"a log entry of another key", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = testregistry.EntryOfEnvelope(signed, key.PEM()) }).JSON()}, exact, "another key"},
-		{"a log entry of another kind", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = `{"kind":"rpm"}` }).JSON()}, exact, `kind "rpm"`},
+		}).JSON()}, exact, "does not match envelope payload hash"},
+		{"a log entry of another key", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = testregistry.EntryOfEnvelope(signed, key.PEM()) }).JSON()}, exact, "certificate does not match"},
+		{"a log entry of another kind", [][]byte{with(func(b *testregistry.Bundle) { b.Entry = `{"kind":"rpm"}` }).JSON()}, exact, "kind 'rpm'"},
 		{"logged when the certificate had ended", [][]byte{with(func(b *testregistry.Bundle) { b.At = then.Add(20 * time.Minute) }).JSON()}, exact, "expired"},
 		{"a payload that is another", [][]byte{[]byte(tampered)}, exact, "no bundle of"},
 		{"a key", [][]byte{byKey.JSON()}, ofKey, ""},

@@ -2,11 +2,16 @@ package images
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/kvap/kvap/internal/testregistry"
 )
@@ -44,7 +49,7 @@ func (r recordedLog) bundle(t *testing.T, envelope []byte, at time.Time) testreg
 
 func envelopeParts(data []byte) (media, payload string, signature []byte) {
 	_, e, _ := readBundle([]byte(`{"mediaType":"` + testregistry.BundleMedia + `","dsseEnvelope":` + string(data) + `}`))
-	signature, _ = base64.StdEncoding.DecodeString(e.Signatures[0].Signature)
+	signature, _ = base64.StdEncoding.DecodeString(e.Signatures[0].Sig)
 	return e.PayloadType, e.Payload, signature
 }
 
@@ -103,33 +108,42 @@ func TestCheckpoints(t *testing.T) {
 		}), exact, "says no time"},
 		{"of another log", with(entry(other, record)), exact, "of another log"},
 		{"by another name", with(entry(renamed, record)), exact, "of another log"},
+		{"by another name than it signs", with(note(func(n string) string { return strings.ReplaceAll(n, "log.acme.io", "evil.acme.io") })), exact, "does not show"},
 		{"of another image", with(entry(r.log, testregistry.Record(elsewhere, r.ann, nil))), exact, "another payload"},
 		{"of another envelope", with(entry(r.log, testregistry.RecordOfEnvelope(elsewhere, r.ann, nil))), exact, "another payload"},
+		{"in the form of envelopes, of another log", with(entry(other, testregistry.RecordOfEnvelope(signed, r.ann, nil))), exact, "of another log"},
+		{"in the form of envelopes, of another key", with(entry(r.log, testregistry.RecordOfEnvelope(signed, nil, eve))), exact, "another key"},
+		{"in the form of envelopes, of another signature", with(entry(r.log, strings.Replace(testregistry.RecordOfEnvelope(signed, r.ann, nil), `"content":"M`, `"content":"N`, 1))), exact, "another signature"},
+		{"in the form of envelopes, of another hash", with(entry(r.log, strings.Replace(testregistry.RecordOfEnvelope(signed, r.ann, nil), "SHA2_256", "SHA1", 1))), exact, "another payload"},
+		{"in the form of envelopes, which the log has not", with(func(b *testregistry.Bundle) {
+			entry(r.log, testregistry.RecordOfEnvelope(signed, r.ann, nil))(b)
+			proof(func(e, _ map[string]any) { e["logIndex"] = "4" })(b)
+		}), exact, "does not show"},
 		{"of another key", with(entry(r.log, testregistry.Record(signed, nil, eve))), exact, "another key"},
 		{"of the key without its certificate", with(entry(r.log, testregistry.Record(signed, nil, r.ann.Signer))), exact, "another key"},
 		{"of another signature", with(entry(r.log, strings.Replace(record, `"content":"M`, `"content":"N`, 1))), exact, "another signature"},
 		{"of another version", with(entry(r.log, strings.Replace(record, "0.0.2", "0.0.1", 1))), exact, "0.0.1"},
-		{"of another kind", with(entry(r.log, strings.Replace(record, "hashedrekord", "rpm", 1))), exact, `kind "rpm"`},
-		{"of another hash", with(entry(r.log, strings.Replace(record, "SHA2_256", "SHA1", 1))), exact, "another payload"},
-		{"no JSON", with(entry(r.log, "x")), exact, "no JSON"},
-		{"empty", with(entry(r.log, "{}")), exact, "its log entry is"},
+		{"of another kind", with(entry(r.log, strings.Replace(record, "hashedrekord", "rpm", 1))), exact, "another payload"},
+		{"of another hash", with(entry(r.log, strings.Replace(record, "SHA2_256", "SHA1", 1))), exact, "not a recognizable"},
+		{"no JSON", with(entry(r.log, "x")), exact, "invalid character"},
+		{"empty", with(entry(r.log, "{}")), exact, "kind in body is required"},
 		{"what the log has not", with(proof(func(e, _ map[string]any) { e["canonicalizedBody"] = []byte(record + " ") })), exact, "does not show"},
 		{"at another place", with(proof(func(e, _ map[string]any) { e["logIndex"] = "4" })), exact, "does not show"},
 		{"behind the end", with(proof(func(e, _ map[string]any) { e["logIndex"] = "9" })), exact, "does not show"},
 		{"in front of the beginning", with(proof(func(e, _ map[string]any) { e["logIndex"] = "-1" })), exact, "does not show"},
 		{"no hashes", with(proof(func(_, p map[string]any) { p["hashes"] = [][]byte{} })), exact, "does not show"},
 		{"a hash more", with(proof(func(_, p map[string]any) { p["hashes"] = append(p["hashes"].([][]byte), make([]byte, 32)) })), exact, "does not show"},
-		{"many hashes", with(proof(func(_, p map[string]any) { p["hashes"] = make([][]byte, 100) })), exact, "does not show"},
+		{"many hashes", with(proof(func(_, p map[string]any) { p["hashes"] = slices.Repeat([][]byte{make([]byte, 32)}, 100) })), exact, "does not show"},
 		{"no checkpoint", with(proof(func(_, p map[string]any) { delete(p, "checkpoint") })), exact, "no transparency log proof"},
-		{"a checkpoint of another size", with(note(func(n string) string { return strings.Replace(n, "\n9\n", "\n8\n", 1) })), exact, "of another log"},
-		{"a checkpoint without a signature", with(note(func(n string) string { n, _, _ = strings.Cut(n, "\n— "); return n })), exact, "has no signature"},
+		{"a checkpoint of another size", with(note(func(n string) string { return strings.Replace(n, "\n9\n", "\n8\n", 1) })), exact, "does not show"},
+		{"a checkpoint without a signature", with(note(func(n string) string { n, _, _ = strings.Cut(n, "\n— "); return n })), exact, "does not show"},
 		{"a checkpoint with another signature in front", with(note(func(n string) string {
 			return strings.Replace(n, "\n\n", "\n\n— witness.io "+base64.StdEncoding.EncodeToString(make([]byte, 68))+"\n", 1)
 		})), exact, ""},
-		{"a checkpoint that goes on", with(note(func(n string) string { return n + "x" })), exact, "no signature"},
-		{"a checkpoint with a signature that is none", with(note(func(n string) string { return n + "— log.acme.io %\n" })), exact, "cannot be read"},
-		{"a checkpoint that is no text", with(note(func(n string) string { return n + "\x01\n" })), exact, "no text"},
-		{"a large checkpoint", with(note(func(n string) string { return n + strings.Repeat("x", maxCheckpoint) })), exact, "more than"},
+		{"a checkpoint that goes on", with(note(func(n string) string { return n + "x" })), exact, "does not show"},
+		{"a checkpoint with a signature that is none", with(note(func(n string) string { return n + "— log.acme.io %\n" })), exact, "does not show"},
+		{"a checkpoint that is no text", with(note(func(n string) string { return n + "\x01\n" })), exact, "does not show"},
+		{"a large checkpoint", with(note(func(n string) string { return n + strings.Repeat("x", 1<<20) })), exact, "does not show"},
 		{"a key", testregistry.Bundle{Envelope: byKey, Trees: []map[string]any{r.log.Entry(testregistry.Record(byKey, nil, key))}}, Attestor{Key: key.PEM()}, ""},
 		{"a key, and its log", testregistry.Bundle{Envelope: byKey, Trees: []map[string]any{renamed.Entry(testregistry.Record(byKey, nil, key))}}, Attestor{Key: key.PEM(), Log: r.log.PEM()}, ""},
 		{"a key, and another log", testregistry.Bundle{Envelope: byKey, Trees: []map[string]any{other.Entry(testregistry.Record(byKey, nil, key))}}, Attestor{Key: key.PEM(), Log: r.log.PEM()}, "of another log"},
@@ -160,7 +174,9 @@ func TestCheckpointOfALogThatEnded(t *testing.T) {
 		{Start: r.then.Add(2 * time.Minute)}: "its log is not trusted at", {End: r.then}: "its log is not trusted at",
 	} {
 		trust := r.trust(t, "https://log.acme.io")
-		trust.logs[0].period = counts
+		for _, l := range trust.logs {
+			l.ValidityPeriodStart, l.ValidityPeriodEnd = counts.Start, counts.End
+		}
 		v, err := NewVerifier(Attestor{Keyless: &Keyless{Issuer: actions, Subject: workflow, IgnoreSCT: true}, Format: Bundles}, trust, time.Now)
 		if err != nil {
 			t.Fatal(err)
@@ -169,35 +185,51 @@ func TestCheckpointOfALogThatEnded(t *testing.T) {
 	}
 }
 
+// entryOf is an entry of a log as it is read of a bundle.
+func entryOf(t testing.TB, log testregistry.Tree, body string) *rekor.TransparencyLogEntry {
+	t.Helper()
+	out := &rekor.TransparencyLogEntry{}
+	data, err := json.Marshal(log.Entry(body))
+	if err == nil {
+		err = protojson.Unmarshal(data, out)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func logNamed(t testing.TB, log testregistry.Tree) knownLog {
+	t.Helper()
+	out, err := readLog(log.PEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.BaseURL = "https://" + log.Origin
+	return knownLog{out}
+}
+
 // Each entry of a log of each size is in it, at its own place alone; and the log's key is of either type.
 func TestInclusion(t *testing.T) {
 	for _, signer := range []*testregistry.Signer{testregistry.ByEd25519(t), testregistry.NewSigner(t)} {
-		key, _, err := readTimedKey(signer.PEM())
-		if err != nil {
-			t.Fatal(err)
-		}
-		logs := []*logKey{{key: key, origin: "log.acme.io"}}
 		for size := range 20 {
 			for at := range size + 1 {
 				log := testregistry.Tree{Signer: signer, Origin: "log.acme.io", Before: at, After: size - at}
-				made := log.Entry("body")
-				proof := made["inclusionProof"].(map[string]any)
-				hashes, _ := proof["hashes"].([][]byte)
-				e := includedEntry{int64(at), []byte("body"), hashes, proof["checkpoint"].(map[string]any)["envelope"].(string)}
-				if _, err := e.in(logs); err != nil {
+				known, e := logNamed(t, log), entryOf(t, log, "body")
+				if _, err := known.has(e); err != nil {
 					t.Fatalf("%d of %d: %v", at, size+1, err)
 				}
 				for other := -1; other < size+4; other++ {
-					moved := e
-					moved.index = int64(other)
-					if _, err := moved.in(logs); (err == nil) != (other == at) {
+					e.LogIndex = int64(other)
+					if _, err := known.has(e); (err == nil) != (other == at) {
 						t.Fatalf("%d of %d is at %d: %v", at, size+1, other, err)
 					}
 				}
+				e.LogIndex = int64(at)
+				hashes := e.InclusionProof.Hashes
 				for i := range hashes {
-					short := e
-					short.hashes = append(append([][]byte{}, hashes[:i]...), hashes[i+1:]...)
-					if _, err := short.in(logs); err == nil {
+					e.InclusionProof.Hashes = append(slices.Clone(hashes[:i]), hashes[i+1:]...)
+					if _, err := known.has(e); err == nil {
 						t.Fatalf("%d of %d without hash %d", at, size+1, i)
 					}
 				}
@@ -208,24 +240,18 @@ func TestInclusion(t *testing.T) {
 
 func FuzzCheckpoint(f *testing.F) {
 	log := testregistry.Tree{Signer: testregistry.ByEd25519(f), Origin: "log.acme.io", Before: 2, After: 1}
-	key, _, err := readTimedKey(log.PEM())
-	if err != nil {
-		f.Fatal(err)
-	}
-	logs := []*logKey{{key: key}}
-	made := log.Entry("body")
-	proof := made["inclusionProof"].(map[string]any)
-	hashes := proof["hashes"].([][]byte)
-	note := proof["checkpoint"].(map[string]any)["envelope"].(string)
+	known, made := logNamed(f, log), entryOf(f, log, "body")
+	hashes, note := made.InclusionProof.Hashes, made.InclusionProof.Checkpoint.Envelope
 	f.Add(note, "body", int64(2), hashes[0], hashes[1])
 	f.Add("a\n1\nAA==\n\n— a AAAAAAA=\n", "", int64(0), []byte{}, []byte{})
 	f.Fuzz(func(t *testing.T, checkpoint, body string, index int64, one, two []byte) {
-		e := includedEntry{index, []byte(body), [][]byte{one, two}, checkpoint}
-		_, err := e.in(logs)
+		e := &rekor.TransparencyLogEntry{LogIndex: index, CanonicalizedBody: []byte(body), InclusionProof: &rekor.InclusionProof{
+			Hashes: [][]byte{one, two}, Checkpoint: &rekor.Checkpoint{Envelope: checkpoint},
+		}}
+		_, err := known.has(e)
 		signed, _, _ := strings.Cut(note, "\n\n")
 		if given, _, _ := strings.Cut(checkpoint, "\n\n"); err == nil && (given != signed || body != "body" || index != 2 || string(one) != string(hashes[0]) || string(two) != string(hashes[1])) {
 			t.Errorf("another entry is in the log: %q %q %d", checkpoint, body, index)
 		}
-		_ = e.names(entryOfBundle, nil, nil, nil, key, "")
 	})
 }

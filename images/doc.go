@@ -27,8 +27,13 @@
 // It knows nothing of policies: which images, how many attestors, and what follows from
 // an error are for others. It keeps nothing between calls.
 //
+// What logs, logs of certificates and trusted roots prove is sigstore-go's to say, what an envelope of
+// Notary proves notation-core-go's, timestamps tspclient-go's, and a TUF repository go-tuf's. They are
+// asked in parts, since they take things for true that are not here: see signed.go.
+//
 // Start at attestor.go; then signature.go and attestation.go, bundle.go for the same in
-// another form, checkpoint.go for logs that promise nothing, notation.go for those of Notary, recorded.go for registries in a folder,
+// another form, log.go and signed.go for what a log proves, entry.go for its entries that
+// sigstore-go does not know, notation.go for signatures of Notary, recorded.go for registries in a folder,
 // keyless.go and trust.go for certificates of some minutes, trustfile.go and mirror.go for where
 // a trusted root is from, timestamp.go for who says when, and
 // registry.go for what is asked over the network.

@@ -2,6 +2,7 @@ package images
 
 import (
 	"bytes"
+	"encoding/base64"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -185,6 +186,54 @@ func FuzzChallenge(f *testing.F) {
 		}
 		if c.wrong != "" {
 			t.Fatalf("%s was asked", c.wrong)
+		}
+	})
+}
+
+// FuzzEntry: a public log takes entries in of anybody. One that names another payload, signature or key proves
+// nothing of this one, whatever its form.
+func FuzzEntry(f *testing.F) {
+	k, eve := testregistry.NewSigner(f), testregistry.NewSigner(f)
+	image := fuzzedImage(f, "reg.test")
+	signed, attested := k.Signature(image.String(), nil), k.Attestation(image.String(), "t", `{}`)
+	attested.Annotations = map[string]string{}
+	other := eve.Attestation(image.String(), "t", `{}`)
+	for _, body := range []string{
+		testregistry.EntryOf(signed, eve.PEM()), testregistry.EntryOfEnvelope(other.Data, eve.PEM()), testregistry.Record(other.Data, nil, eve), testregistry.RecordOfEnvelope(other.Data, nil, eve),
+		`{"apiVersion":"0.0.1","kind":"intoto","spec":{"content":{"hash":{"algorithm":"sha256","value":"00"}},"publicKey":"eA=="}}`,
+		`{"apiVersion":"0.0.2","kind":"intoto","spec":{"content":{"envelope":{"payloadType":"t","signatures":[{"sig":"eA==","publicKey":"eA=="},null]},"hash":{"algorithm":"sha256","value":"00"},"payloadHash":{"algorithm":"sha256","value":"00"}}}}`,
+		`{"apiVersion":"0.0.1","kind":"dsse","spec":{"proposedContent":{"envelope":"{}","verifiers":["eA=="]}}}`,
+		`{"apiVersion":"0.0.1","kind":"dsse","spec":{"envelopeHash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"},"payloadHash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"},"signatures":[null]}}`,
+		`{"apiVersion":"0.0.1","kind":"dsse","spec":{"envelopeHash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"},"payloadHash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"},"signatures":[{}]}}`,
+		`{"apiVersion":"0.0.2","kind":"intoto","spec":{"content":{"envelope":{"payloadType":"t","signatures":[null]},"hash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"},"payloadHash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"}}}}`,
+		`{"apiVersion":"0.0.2","kind":"intoto","spec":{"content":{"envelope":{"payloadType":"t","signatures":[]},"hash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"},"payloadHash":{"algorithm":"sha256","value":"0000000000000000000000000000000000000000000000000000000000000000"}}}}`,
+		`{"apiVersion":"0.0.1","kind":"hashedrekord","spec":{"data":{"hash":null},"signature":null}}`, "{}", "null", "[]",
+	} {
+		f.Add([]byte(body))
+	}
+	pem, trust := k.PEM(), &Trust{}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if bytes.Contains(body, base64.StdEncoding.AppendEncode(nil, []byte(pem)[:60])) {
+			return // it may be of this one
+		}
+		log := testregistry.NewSigner(t)
+		v, err := NewVerifier(Attestor{Key: pem, Log: log.PEM()}, trust, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree := testregistry.Tree{Signer: log, Origin: "log.acme.io"}
+		l := log.Logged(signed, string(body), time.Now())
+		l2 := log.Logged(attested, string(body), time.Now())
+		b, e, err := readBundle(testregistry.Bundle{Envelope: attested.Data, Log: log, At: time.Now(), Entry: string(body), Trees: []map[string]any{tree.Entry(string(body))}}.JSON())
+		if err != nil {
+			return
+		}
+		_, err = v.enveloped(b, e, nil, image, "t")
+		if v.signature(layer{of: static.NewLayer(l.Data, types.OCILayer), annotations: l.Annotations}, image) == nil || err == nil {
+			t.Fatalf("%q proves it", body)
+		}
+		if _, err := v.statement(layer{of: static.NewLayer(l2.Data, types.OCILayer), annotations: l2.Annotations}, image, "t"); err == nil {
+			t.Fatalf("%q proves it", body)
 		}
 	})
 }

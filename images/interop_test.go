@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 )
 
 // An interop is what another program has signed: images/interop makes the layouts by cosign,
@@ -140,12 +142,12 @@ func TestInteropFlips(t *testing.T) {
 			var err error
 			if v.attestor.Format == Bundles {
 				var l layer
-				var e envelope
+				var e dsse.Envelope
 				if l, e, err = readBundle(data); err == nil {
 					_, err = v.enveloped(l, e, nil, i.image, "")
 				}
 			} else {
-				var e envelope
+				var e dsse.Envelope
 				if err = json.Unmarshal(data, &e); err == nil {
 					_, err = v.enveloped(layer{}, e, data, i.image, "")
 				}
@@ -240,7 +242,7 @@ func TestInteropFlipsOfLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	signature, err := base64.StdEncoding.DecodeString(layers[0].annotations[signatureKey])
-	if err != nil || v.signed(layers[0], data, data, signature, entryOfSignature) != nil {
+	if err != nil || v.message(layers[0], data, signature) != nil {
 		t.Fatal(err)
 	}
 	flips := func(what string, data []byte, proven func([]byte) bool) {
@@ -255,9 +257,9 @@ func TestInteropFlipsOfLayers(t *testing.T) {
 			}
 		}
 	}
-	flips("the payload", data, func(data []byte) bool { return v.signed(layers[0], data, data, signature, entryOfSignature) == nil })
+	flips("the payload", data, func(data []byte) bool { return v.message(layers[0], data, signature) == nil })
 	flips("the signature", signature, func(signature []byte) bool {
-		return v.signed(layers[0], data, data, signature, entryOfSignature) == nil
+		return v.message(layers[0], data, signature) == nil
 	})
 	for _, name := range []string{"notation-jws", "notation-cose"} {
 		i := openInterop(t, name)

@@ -3,7 +3,6 @@ package images
 import (
 	"crypto/x509"
 	"encoding/asn1"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	ct "github.com/google/certificate-transparency-go"
-	"github.com/google/certificate-transparency-go/ctutil"
-	ctx509 "github.com/google/certificate-transparency-go/x509"
-	"github.com/google/certificate-transparency-go/x509util"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
 // A Keyless attestor signs by a certificate that was issued for some minutes to an identity,
@@ -81,10 +78,7 @@ func (i *certificateIdentity) is(c *x509.Certificate) error {
 	if i.Subject == "" && i.subject == nil {
 		return nil
 	}
-	names, err := namesOf(c)
-	if err != nil {
-		return err
-	}
+	names := namesOf(c)
 	if !slices.ContainsFunc(names, i.isSubject) {
 		return fmt.Errorf("its subject is %q", strings.Join(names, ", "))
 	}
@@ -106,8 +100,7 @@ func (i *certificateIdentity) isSubject(name string) bool {
 	return i.Subject != "" && wild(i.Subject, name) || i.subject != nil && i.subject.MatchString(name)
 }
 
-// The extensions of Fulcio's certificates, and that of a name which is neither an address nor
-// a URI.
+// The extensions of Fulcio's certificates.
 func issuerExtension() asn1.ObjectIdentifier {
 	return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}
 }
@@ -115,8 +108,6 @@ func issuerExtension() asn1.ObjectIdentifier {
 func issuerExtensionBefore() asn1.ObjectIdentifier {
 	return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}
 }
-
-func otherName() asn1.ObjectIdentifier { return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 7} }
 
 // issuerOf is who says whom a certificate is for. It may stand there in two forms, which must
 // then be one.
@@ -144,38 +135,15 @@ func issuerOf(c *x509.Certificate) (string, error) {
 }
 
 // namesOf are the alternative names of a subject.
-func namesOf(c *x509.Certificate) ([]string, error) {
+func namesOf(c *x509.Certificate) []string {
 	names := slices.Clone(c.EmailAddresses)
 	for _, u := range c.URIs {
 		names = append(names, u.String())
 	}
-	for _, e := range c.Extensions {
-		if !e.Id.Equal(asn1.ObjectIdentifier{2, 5, 29, 17}) {
-			continue
-		}
-		var all asn1.RawValue
-		if _, err := asn1.Unmarshal(e.Value, &all); err != nil {
-			return nil, errors.New("the names in its certificate cannot be read")
-		}
-		for rest := all.Bytes; len(rest) > 0; {
-			var one asn1.RawValue
-			var err error
-			if rest, err = asn1.Unmarshal(rest, &one); err != nil {
-				return nil, errors.New("the names in its certificate cannot be read")
-			}
-			var other struct {
-				ID    asn1.ObjectIdentifier
-				Value string `asn1:"utf8,explicit,tag:0"`
-			}
-			if one.Tag != 0 || one.Class != asn1.ClassContextSpecific {
-				continue
-			}
-			if _, err := asn1.UnmarshalWithParams(one.FullBytes, &other, "tag:0"); err == nil && other.ID.Equal(otherName()) {
-				names = append(names, other.Value)
-			}
-		}
+	if other, err := cryptoutils.UnmarshalOtherNameSAN(c.Extensions); err == nil {
+		names = append(names, other)
 	}
-	return names, nil
+	return names
 }
 
 // wild tells whether a text matches a pattern, in which * is any text and ? any character.
@@ -204,6 +172,7 @@ func wild(pattern, text string) bool {
 // issued is nil if a certificate was issued under authorities that are trusted at a time, and,
 // unless that is ignored, a log of certificates knows of it.
 func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
+	c = legible(c)
 	var why error
 	for _, a := range v.authorities {
 		if !a.has(at) {
@@ -217,7 +186,7 @@ func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
 		if v.identity.IgnoreSCT {
 			return nil
 		}
-		if why = v.known(c, chains); why == nil {
+		if why = v.known(chains); why == nil {
 			return nil
 		}
 	}
@@ -227,34 +196,21 @@ func (v *Verifier) issued(c *x509.Certificate, at time.Time) error {
 	return fmt.Errorf("the certificate beside it: %w", why)
 }
 
-// known is nil if a log of certificates promised that it takes a certificate in.
-func (v *Verifier) known(c *x509.Certificate, chains [][]*x509.Certificate) error {
-	promises, err := x509util.ParseSCTsFromCertificate(c.Raw)
-	if err != nil {
-		return fmt.Errorf("it is in no log of certificates: %w", err)
+// legible is a certificate of which the name is not critical, where it has another that is read here and
+// that Go does not know.
+func legible(c *x509.Certificate) *x509.Certificate {
+	if _, err := cryptoutils.UnmarshalOtherNameSAN(c.Extensions); err != nil {
+		return c
 	}
-	leaf, err := ctx509.ParseCertificate(c.Raw)
-	if err != nil && ctx509.IsFatal(err) {
-		return err
+	out := *c
+	out.UnhandledCriticalExtensions = slices.DeleteFunc(slices.Clone(c.UnhandledCriticalExtensions), cryptoutils.SANOID.Equal)
+	return &out
+}
+
+// known is nil if a log of certificates promised that it takes one in, which was issued by these ways.
+func (v *Verifier) known(chains [][]*x509.Certificate) error {
+	if err := verify.VerifySignedCertificateTimestamp(chains, 1, &material{certificates: v.ctLogs}); err != nil {
+		return fmt.Errorf("no log of certificates that is trusted knows of it: %w", err)
 	}
-	for _, promise := range promises {
-		for _, log := range v.ctLogs {
-			if log.id != hex.EncodeToString(promise.LogID.KeyID[:]) || !log.period.has(ct.TimestampToTime(promise.Timestamp)) {
-				continue
-			}
-			for _, chain := range chains {
-				if len(chain) < 2 {
-					continue
-				}
-				issuer, err := ctx509.ParseCertificate(chain[1].Raw)
-				if err != nil && ctx509.IsFatal(err) {
-					continue
-				}
-				if ctutil.VerifySCT(log.key, []*ctx509.Certificate{leaf, issuer}, promise, true) == nil {
-					return nil
-				}
-			}
-		}
-	}
-	return errors.New("no log of certificates that is trusted knows of it")
+	return nil
 }

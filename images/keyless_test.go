@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
 	"github.com/kvap/kvap/internal/testregistry"
 )
 
@@ -40,6 +42,7 @@ func TestKeyless(t *testing.T) {
 	}
 	good := signed(root, testregistry.Identity{URI: workflow, Issuer: actions}, log, then.Add(time.Minute))
 	byMail := signed(root, testregistry.Identity{Email: "ann@acme.io", Issuer: "https://accounts.acme.io"}, log, then.Add(time.Minute))
+	byName := signed(root, testregistry.Identity{Other: "ann!acme.io", Issuer: actions}, log, then.Add(time.Minute))
 	exact := Keyless{Issuer: actions, Subject: workflow, IgnoreSCT: true}
 	with := func(change func(*Keyless)) Keyless {
 		k := exact
@@ -57,6 +60,8 @@ func TestKeyless(t *testing.T) {
 		{"a regular expression", good, Keyless{Issuer: actions, SubjectRegExp: "github.com/acme/.+@refs/heads/main$", IgnoreSCT: true}, ""},
 		{"an issuer alone", good, Keyless{Issuer: actions, IgnoreSCT: true}, ""},
 		{"a subject alone", byMail, Keyless{Subject: "*@acme.io", IgnoreSCT: true}, ""},
+		{"a name of another kind", byName, Keyless{Issuer: actions, Subject: "ann!acme.io", IgnoreSCT: true}, ""},
+		{"another name of another kind", byName, Keyless{Issuer: actions, Subject: "eve!acme.io", IgnoreSCT: true}, "its subject is"},
 		{"another issuer", good, with(func(k *Keyless) { k.Issuer = "https://accounts.acme.io" }), "the issuer of its identity is"},
 		{"an issuer and a regular expression of which one fails", good, with(func(k *Keyless) { k.IssuerRegExp = "gitlab" }), "the issuer of its identity is"},
 		{"another subject", good, with(func(k *Keyless) { k.Subject = "https://github.com/acme/api/*" }), "its subject is"},
@@ -113,7 +118,7 @@ func TestPublicTrust(t *testing.T) {
 	v.ctLogs = nil
 	says(t, "no log of certificates is trusted", v.issued(c, during), "no log of certificates that is trusted")
 	for _, l := range known {
-		l.End = time.Date(2021, 6, 1, 0, 0, 0, 0, time.UTC)
+		l.ValidityPeriodEnd = time.Date(2021, 6, 1, 0, 0, 0, 0, time.UTC)
 	}
 	v.ctLogs = known
 	says(t, "the log was trusted before", v.issued(c, during), "no log of certificates that is trusted")
@@ -161,19 +166,23 @@ func TestPublicAttestation(t *testing.T) {
 		trust := trusted(t)
 		for _, l := range trust.certificates {
 			if forged != nil {
-				l.key = forged
+				l.PublicKey = forged
 			}
 		}
 		v, err := NewVerifier(Attestor{Keyless: &k}, trust, time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var e envelope
+		var e dsse.Envelope
 		if err := json.Unmarshal([]byte(envelopeText), &e); err != nil {
 			t.Fatal(err)
 		}
+		payload, err := e.DecodeB64Payload()
+		if err != nil {
+			return err
+		}
 		l := layer{annotations: map[string]string{certificateKey: string(certificate), bundleKey: bundle}}
-		return v.sealed(l, e, []byte(envelopeText), payloadIn([]byte(envelopeText)))
+		return v.sealed(l, e, []byte(envelopeText), payload)
 	}
 	good := Keyless{Issuer: actions, Subject: "https://github.com/sigstore/*"}
 	says(t, "as it was made", sealed(good, string(recorded.Envelope), string(recorded.Bundle)), "")

@@ -1,39 +1,172 @@
 package images
 
 import (
-	"bytes"
+	"context"
 	"crypto"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
+
+	common "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+	"github.com/sigstore/rekor-tiles/v2/pkg/note"
+	tiles "github.com/sigstore/rekor-tiles/v2/pkg/verify"
+	"github.com/sigstore/rekor/pkg/generated/models"
+	promises "github.com/sigstore/rekor/pkg/verify"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/transparency-dev/merkle/proof"
 )
 
-// A bundle is the promise of a transparency log that it has an entry, beside a signature.
-type bundle struct {
-	Promise []byte `json:"SignedEntryTimestamp"`
-	Payload struct {
-		Body  string `json:"body"`
-		Time  int64  `json:"integratedTime"`
-		Index int64  `json:"logIndex"`
-		Log   string `json:"logID"`
-	} `json:"Payload"`
+// A transparency log says of a signature that it knows of it, in an entry beside it. None is asked
+// over the network. One of the first kind promises that it takes the entry in, and when; one of the
+// second kind (Rekor v2) promises nothing, and signs a checkpoint of all that it has, which proves that
+// the entry is among it, and no time.
+//
+// What an entry proves is sigstore-go's to say. It parses the entry first, and tries the key that
+// is in it, which may be anybody's and cost seconds: so here that comes after the log's signature.
+
+// errNoProof is the error of a signature without a promise of a log. None is asked for over
+// the network.
+var errNoProof = errors.New("there is no transparency log proof in the signature, and no log is asked for one; sign with the log, or set rekor.ignoreTlog: true")
+
+// A knownLog is the log that has an entry.
+type knownLog struct{ *root.TransparencyLog }
+
+// loggedBy is the log that has one of some entries about a signature, and when it took that in:
+// zero where it says no time.
+func (v *Verifier) loggedBy(s signed, entries []*rekor.TransparencyLogEntry) (log knownLog, at time.Time, err error) {
+	err = errNoProof
+	for _, e := range entries {
+		logs := v.logsOf(e)
+		log.TransparencyLog = logs[hex.EncodeToString(e.GetLogId().GetKeyId())]
+		if log.TransparencyLog == nil {
+			err = errors.New("its log proof is of another log")
+			continue
+		}
+		if at, err = log.has(e); err != nil {
+			continue
+		}
+		if err = s.isIn(e, logs); err == nil {
+			return log, at, nil
+		}
+	}
+	return log, time.Time{}, err
 }
 
-// A logKey is that of a log, for its time.
-type logKey struct {
-	period
-	key crypto.PublicKey
-	id  string
-	// origin is the name that it signs checkpoints by; empty where that is not known.
-	origin string
+// isIn is nil if an entry is of the signature: of what is signed, and by whom.
+func (s signed) isIn(e *rekor.TransparencyLogEntry, logs map[string]*root.TransparencyLog) error {
+	kind := kindOf(e.GetCanonicalizedBody())
+	if old := oldKinds()[kind.GetKind()+" "+kind.GetVersion()]; old != nil {
+		return old(s, e.GetCanonicalizedBody())
+	}
+	s.entry = e
+	_, err := verify.VerifyTlogEntry(&s, &material{logs: logs, key: s.by.key}, 1, false)
+	var other proof.RootMismatchError
+	switch {
+	case errors.As(err, &other): // in a log that has the entry
+		return errors.New("its log entry is of another payload, or of another signature, or of another key")
+	case err != nil:
+		return inOneLine("its log entry", err)
+	}
+	return nil
 }
 
-func readLogKey(text string) (*logKey, error) {
+// inOneLine is an error of a library, whose text may have several lines, and much of an entry in it.
+func inOneLine(what string, err error) error {
+	const most = 300
+	text := []rune(strings.Join(strings.Fields(err.Error()), " "))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return fmt.Errorf("%s: %s", what, string(text))
+}
+
+// logsOf are the logs that may have an entry, by their names. A log of which a policy has only the
+// key has the name that the entry calls it by: of that name or another, it signs with its key.
+func (v *Verifier) logsOf(e *rekor.TransparencyLogEntry) map[string]*root.TransparencyLog {
+	if v.log == nil {
+		return v.logs
+	}
+	named := *v.log
+	origin, _, _ := strings.Cut(e.GetInclusionProof().GetCheckpoint().GetEnvelope(), "\n")
+	named.BaseURL = "https://" + origin
+	out := map[string]*root.TransparencyLog{hex.EncodeToString(named.ID): &named}
+	if _, id, err := note.KeyHash(origin, named.PublicKey); err == nil {
+		out[hex.EncodeToString(id)] = &named
+	}
+	return out
+}
+
+// has is nil if the log signed that it has an entry, and when it took it in, if it says so.
+func (l knownLog) has(e *rekor.TransparencyLogEntry) (at time.Time, err error) {
+	if promise := e.GetInclusionPromise().GetSignedEntryTimestamp(); len(promise) > 0 {
+		at = time.Unix(e.GetIntegratedTime(), 0)
+		if err := l.promised(e, promise); err != nil {
+			return at, err
+		}
+		return at, l.counts(at)
+	}
+	if e.GetInclusionProof().GetCheckpoint().GetEnvelope() == "" {
+		return at, errNoProof
+	}
+	name, err := url.Parse(l.BaseURL)
+	if err != nil {
+		return at, err
+	}
+	key, err := signature.LoadVerifier(l.PublicKey, l.SignatureHashFunc)
+	if err != nil {
+		return at, err
+	}
+	by, err := note.NewNoteVerifier(name.Hostname(), key)
+	if err != nil {
+		return at, fmt.Errorf("its log: %w", err)
+	}
+	const shown = "its log proof does not show that the log has its entry"
+	err = tiles.VerifyLogEntry(e, by)
+	var other proof.RootMismatchError
+	switch {
+	case errors.As(err, &other): // which has a text of some lines
+		return at, errors.New(shown)
+	case err != nil:
+		return at, inOneLine(shown, err)
+	}
+	return at, nil
+}
+
+// promised is nil if the log signed an entry.
+func (l knownLog) promised(e *rekor.TransparencyLogEntry, promise []byte) error {
+	id := hex.EncodeToString(e.GetLogId().GetKeyId())
+	by, err := signature.LoadVerifier(l.PublicKey, crypto.SHA256)
+	if err == nil {
+		err = promises.VerifySignedEntryTimestamp(context.Background(), &models.LogEntryAnon{
+			Body: base64.StdEncoding.EncodeToString(e.GetCanonicalizedBody()), IntegratedTime: &e.IntegratedTime, LogIndex: &e.LogIndex, LogID: &id,
+			Verification: &models.LogEntryAnonVerification{SignedEntryTimestamp: promise},
+		}, by)
+	}
+	if err != nil {
+		return fmt.Errorf("its log proof is not signed by the log: %w", err)
+	}
+	return nil
+}
+
+// counts is nil if the log is trusted at a time.
+func (l knownLog) counts(at time.Time) error {
+	if (period{l.ValidityPeriodStart, l.ValidityPeriodEnd}).has(at) {
+		return nil
+	}
+	return fmt.Errorf("its log is not trusted at %s", at.UTC().Format(time.RFC3339))
+}
+
+// readLog is the log of a key, for its time.
+func readLog(text string) (*root.TransparencyLog, error) {
 	key, counts, err := readTimedKey(text)
 	if err != nil {
 		return nil, err
@@ -42,211 +175,47 @@ func readLogKey(text string) (*logKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &logKey{period: counts, key: key, id: hex.EncodeToString(sum(der))}, nil
+	if counts.Start.IsZero() {
+		counts.Start = time.Unix(0, 0) // none at all would be no time
+	}
+	return &root.TransparencyLog{
+		ID: sum(der), PublicKey: key, HashFunc: crypto.SHA256, SignatureHashFunc: crypto.SHA256,
+		ValidityPeriodStart: counts.Start, ValidityPeriodEnd: counts.End,
+	}, nil
 }
 
-// errNoProof is the error of a signature without a promise of a log. None is asked for over
-// the network.
-var errNoProof = errors.New("there is no transparency log proof in the signature, and no log is asked for one; sign with the log, or set rekor.ignoreTlog: true")
-
-// knownBy is when one of the logs took in one of some entries, each in a text of its own.
-func knownBy(logs []*logKey, texts []string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (at time.Time, err error) {
-	err = errNoProof
-	for _, text := range texts {
-		if at, err = entryIn(logs, text, kind, logged, signature, key, certificate); err == nil {
-			return at, nil
-		}
+// entryBeside is the entry of a log in the annotation of a layer.
+//
+//	{"SignedEntryTimestamp": "MEU…", "Payload": {"body": "eyJ…", "integratedTime": 1681839912, "logIndex": 7, "logID": "c0d2…"}}
+func entryBeside(text string) (*rekor.TransparencyLogEntry, error) {
+	var read struct {
+		Promise []byte `json:"SignedEntryTimestamp"`
+		Payload struct {
+			Body  []byte `json:"body"`
+			Time  int64  `json:"integratedTime"`
+			Index int64  `json:"logIndex"`
+			Log   string `json:"logID"`
+		} `json:"Payload"`
 	}
-	return time.Time{}, err
-}
-
-func entryIn(logs []*logKey, text string, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, errNoProof
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		return nil, fmt.Errorf("its log proof is no JSON: %w", err)
 	}
-	var b bundle
-	if err := json.Unmarshal([]byte(text), &b); err != nil {
-		return time.Time{}, fmt.Errorf("its log proof is no JSON: %w", err)
-	}
-	for _, l := range logs {
-		if l.id == b.Payload.Log {
-			return l.knows(b, kind, logged, signature, key, certificate)
-		}
-	}
-	return time.Time{}, errors.New("its log proof is of another log")
-}
-
-// knows is when a log took in an entry: one of this signature, of what it signs, by this key.
-func (l *logKey) knows(b bundle, kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) (time.Time, error) {
-	// The log signed the entry in canonical JSON.
-	promised, err := json.Marshal(struct {
-		Body  string `json:"body"`
-		Time  int64  `json:"integratedTime"`
-		Log   string `json:"logID"`
-		Index int64  `json:"logIndex"`
-	}{b.Payload.Body, b.Payload.Time, b.Payload.Log, b.Payload.Index})
+	id, err := hex.DecodeString(read.Payload.Log)
 	if err != nil {
-		return time.Time{}, err
+		return nil, fmt.Errorf("the name of its log: %w", err)
 	}
-	if !l.signs(promised, b.Promise) {
-		return time.Time{}, errors.New("its log proof is not signed by the log")
-	}
-	made := time.Unix(b.Payload.Time, 0)
-	if !l.has(made) {
-		return time.Time{}, fmt.Errorf("its log is not trusted at %s", made.UTC().Format(time.RFC3339))
-	}
-	body, err := base64.StdEncoding.DecodeString(b.Payload.Body)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("its log entry is no base64: %w", err)
-	}
-	var e logEntry
-	if err := json.Unmarshal(body, &e); err != nil {
-		return time.Time{}, fmt.Errorf("its log entry is no JSON: %w", err)
-	}
-	if err := e.of(kind, logged, signature, key, certificate); err != nil {
-		return time.Time{}, err
-	}
-	return made, nil
+	return &rekor.TransparencyLogEntry{
+		LogIndex: read.Payload.Index, LogId: &common.LogId{KeyId: id}, IntegratedTime: read.Payload.Time, CanonicalizedBody: read.Payload.Body,
+		InclusionPromise: &rekor.InclusionPromise{SignedEntryTimestamp: read.Promise}, KindVersion: kindOf(read.Payload.Body),
+	}, nil
 }
 
-// An entryKind is what a log has entries of.
-type entryKind int
-
-const (
-	entryOfSignature entryKind = iota
-	entryOfEnvelope
-	entryOfBundle // of the envelope in a bundle, of which the log names the payload
-)
-
-// A logEntry is what a log has: of a signature hashedrekord, of an envelope intoto or dsse.
-type logEntry struct {
-	Kind string `json:"kind"`
-	Spec struct {
-		// of hashedrekord
-		Data struct {
-			Hash hashed `json:"hash"`
-		} `json:"data"`
-		Signature struct {
-			Content   []byte `json:"content"`
-			PublicKey struct {
-				Content []byte `json:"content"`
-			} `json:"publicKey"`
-		} `json:"signature"`
-		// of intoto, whose later form has the signatures in it
-		Content struct {
-			Hash        hashed `json:"hash"`
-			PayloadHash hashed `json:"payloadHash"`
-			Envelope    struct {
-				Signatures []struct {
-					PublicKey []byte `json:"publicKey"`
-					Signature []byte `json:"sig"` // in base64
-				} `json:"signatures"`
-			} `json:"envelope"`
-		} `json:"content"`
-		PublicKey []byte `json:"publicKey"`
-		// of dsse
-		EnvelopeHash hashed `json:"envelopeHash"`
-		PayloadHash  hashed `json:"payloadHash"`
-		Signatures   []struct {
-			Signature string `json:"signature"`
-			Verifier  []byte `json:"verifier"`
-		} `json:"signatures"`
-	} `json:"spec"`
-}
-
-type hashed struct {
-	Algorithm string `json:"algorithm"`
-	Value     string `json:"value"`
-}
-
-func (h hashed) of(data []byte) bool {
-	return h.Algorithm == "sha256" && h.Value == hex.EncodeToString(sum(data))
-}
-
-// of is nil if the entry names what is signed, the signature and who signed.
-func (e logEntry) of(kind entryKind, logged, signature []byte, key crypto.PublicKey, certificate string) error {
-	switch {
-	case kind == entryOfSignature && e.Kind == "hashedrekord":
-		return e.names(e.Spec.Data.Hash.of(logged), bytes.Equal(e.Spec.Signature.Content, signature), e.Spec.Signature.PublicKey.Content, key, certificate)
-	case kind == entryOfEnvelope && e.Kind == "intoto" && len(e.Spec.Content.Envelope.Signatures) > 0:
-		for _, s := range e.Spec.Content.Envelope.Signatures {
-			if string(s.Signature) == base64.StdEncoding.EncodeToString(signature) {
-				return e.names(e.Spec.Content.PayloadHash.of(payloadIn(logged)), true, s.PublicKey, key, certificate)
-			}
-		}
-		return errors.New("its log entry is of another signature")
-	case kind == entryOfEnvelope && e.Kind == "intoto":
-		// Of the envelope as a whole: its hash covers the signature.
-		return e.names(e.Spec.Content.Hash.of(logged), true, e.Spec.PublicKey, key, certificate)
-	case kind == entryOfBundle && e.Kind == "intoto":
-		for _, s := range e.Spec.Content.Envelope.Signatures {
-			if string(s.Signature) == base64.StdEncoding.EncodeToString(signature) {
-				return e.names(e.Spec.Content.PayloadHash.of(logged), true, s.PublicKey, key, certificate)
-			}
-		}
-		return errors.New("its log entry is of another signature")
-	case kind == entryOfBundle && e.Kind == "dsse":
-		for _, s := range e.Spec.Signatures {
-			if s.Signature == base64.StdEncoding.EncodeToString(signature) {
-				return e.names(e.Spec.PayloadHash.of(logged), true, s.Verifier, key, certificate)
-			}
-		}
-		return errors.New("its log entry is of another signature")
-	case kind == entryOfEnvelope && e.Kind == "dsse":
-		for _, s := range e.Spec.Signatures {
-			if s.Signature == base64.StdEncoding.EncodeToString(signature) {
-				return e.names(e.Spec.EnvelopeHash.of(logged), true, s.Verifier, key, certificate)
-			}
-		}
-		return errors.New("its log entry is of another signature")
+// kindOf is what an entry says that it is.
+func kindOf(body []byte) *rekor.KindVersion {
+	var read struct {
+		Version string `json:"apiVersion"`
+		Kind    string `json:"kind"`
 	}
-	return fmt.Errorf("its log entry is of the kind %q", e.Kind)
-}
-
-// payloadIn is what an envelope has in it.
-func payloadIn(data []byte) []byte {
-	var e envelope
-	if json.Unmarshal(data, &e) != nil {
-		return nil
-	}
-	content, err := base64.StdEncoding.DecodeString(e.Payload)
-	if err != nil {
-		return nil
-	}
-	return content
-}
-
-// names is nil if all that an entry names is what was found.
-func (e logEntry) names(content, signature bool, who []byte, key crypto.PublicKey, certificate string) error {
-	switch {
-	case !content:
-		return errors.New("its log entry is of another payload")
-	case !signature:
-		return errors.New("its log entry is of another signature")
-	case !isOf(who, key, certificate):
-		return errors.New("its log entry is of another key")
-	}
-	return nil
-}
-
-// isOf tells of the PEM of a key, or of the certificate that has it.
-func isOf(who []byte, key crypto.PublicKey, certificate string) bool {
-	b, _ := pem.Decode(who)
-	if b == nil {
-		return false
-	}
-	if certificate != "" {
-		own, _ := pem.Decode([]byte(certificate))
-		return own != nil && b.Type == "CERTIFICATE" && bytes.Equal(b.Bytes, own.Bytes)
-	}
-	found := b.Bytes
-	if b.Type == "CERTIFICATE" {
-		c, err := x509.ParseCertificate(b.Bytes)
-		if err != nil {
-			return false
-		}
-		found = c.RawSubjectPublicKeyInfo
-	}
-	der, err := x509.MarshalPKIXPublicKey(key)
-	return err == nil && bytes.Equal(found, der)
+	_ = json.Unmarshal(body, &read) // what is none has no kind
+	return &rekor.KindVersion{Kind: read.Kind, Version: read.Version}
 }

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	rekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 )
 
 // ErrUnreachable is the error of a registry that does not answer, or that answers that it
@@ -115,9 +116,8 @@ type layer struct {
 	annotations map[string]string
 	of          v1.Layer
 	budget      *Budget
-	logged      []string        // entries of logs, of a bundle
-	included    []includedEntry // those of logs that promise nothing
-	stamps      [][]byte        // timestamps, of a bundle
+	logged      []*rekor.TransparencyLogEntry // of a bundle
+	stamps      [][]byte                      // timestamps, of a bundle
 	// Of an artifact that refers to another: its own manifest, what it is about, and the media
 	// type of the one layer that it has.
 	artifact v1.Descriptor
@@ -126,11 +126,12 @@ type layer struct {
 }
 
 // entries are those of logs that are beside what is signed.
-func (l layer) entries() []string {
+func (l layer) entries() ([]*rekor.TransparencyLogEntry, error) {
 	if text := l.annotations[bundleKey]; text != "" {
-		return []string{text}
+		e, err := entryBeside(text)
+		return []*rekor.TransparencyLogEntry{e}, err
 	}
-	return l.logged
+	return l.logged, nil
 }
 
 // layers are those of what is beside an image under a prefix, its digest and a suffix: sig or

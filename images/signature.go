@@ -112,7 +112,7 @@ func (v *Verifier) signature(l layer, image Image) error {
 	if err != nil || len(signature) == 0 {
 		return errors.New("it has no signature in base64")
 	}
-	if err := v.signed(l, data, data, signature, entryOfSignature); err != nil {
+	if err := v.message(l, data, signature); err != nil {
 		return err
 	}
 	var p payload
@@ -132,6 +132,11 @@ func (v *Verifier) signature(l layer, image Image) error {
 		}
 	}
 	return v.annotated(texts)
+}
+
+// message is nil if a signature of data is the attestor's.
+func (v *Verifier) message(l layer, data, made []byte) error {
+	return v.signed(l, data, made, signed{content: ofMessage(v.hash, data, made)})
 }
 
 // bound is nil where what is signed names the repository of the image, or need not.
@@ -157,30 +162,28 @@ func (v *Verifier) annotated(signed map[string]string) error {
 }
 
 // signed is nil if a signature of data is by the attestor's key, or by that of the certificate
-// beside it, and was made while that was valid; logged is what a log knows of.
-func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKind) error {
-	key, holder := v.key, ""
-	var certificate *x509.Certificate
-	if key == nil {
+// beside it, and was made while that was valid.
+func (v *Verifier) signed(l layer, data, made []byte, s signed) error {
+	s.by.key = v.key
+	if v.key == nil {
 		found, err := readCertificates(l.annotations[certificateKey])
 		if err != nil {
 			return fmt.Errorf("beside it: %w", err)
 		}
-		certificate = found[0]
-		key, holder = certificate.PublicKey, l.annotations[certificateKey]
-		if err := supported(key); err != nil {
+		s.by = holder{found[0].PublicKey, found[0]}
+		if err := supported(s.by.key); err != nil {
 			return err
 		}
 	}
-	if !signs(key, v.hash, data, signature) {
+	if !signs(s.by.key, v.hash, data, made) {
 		return errors.New("it is by another key, or of another payload")
 	}
-	times, err := v.times(l, data, logged, signature, kind, key, holder)
+	times, err := v.times(l, made, s)
 	if err != nil {
 		return err
 	}
 	for _, at := range times {
-		if err := v.valid(certificate, l.annotations[chainKey], at); err != nil {
+		if err := v.valid(s.by.certificate, l.annotations[chainKey], at); err != nil {
 			return err
 		}
 	}
@@ -189,24 +192,28 @@ func (v *Verifier) signed(l layer, data, logged, signature []byte, kind entryKin
 
 // times are when the signature was made, as others than the signer say: a log, and a timestamp
 // authority. All of them count. It is now where nobody says when.
-func (v *Verifier) times(l layer, data, logged, signature []byte, kind entryKind, key crypto.PublicKey, holder string) ([]time.Time, error) {
+func (v *Verifier) times(l layer, made []byte, s signed) ([]time.Time, error) {
 	var out []time.Time
-	var silent *logKey // that has it, and says no time
+	var silent *knownLog // that has it, and says no time
 	if !v.attestor.IgnoreLog {
-		made, err := knownBy(v.logs, l.entries(), kind, logged, signature, key, holder)
-		if err == nil {
-			out = append(out, made)
-		} else if len(l.included) > 0 {
-			silent, err = includes(v.logs, l.included, kind, data, logged, signature, key, holder)
-		}
+		entries, err := l.entries()
 		if err != nil {
 			return nil, err
 		}
+		log, at, err := v.loggedBy(s, entries)
+		switch {
+		case err != nil:
+			return nil, err
+		case at.IsZero():
+			silent = &log
+		default:
+			out = append(out, at)
+		}
 	}
 	if v.attestor.Stamps != "" || out == nil {
-		seen := signature
-		if kind == entryOfEnvelope {
-			seen = logged
+		seen := made
+		if s.whole != nil {
+			seen = s.whole
 		}
 		answers, err := l.stampsOf()
 		var at time.Time
@@ -218,15 +225,17 @@ func (v *Verifier) times(l layer, data, logged, signature []byte, kind entryKind
 			out = append(out, at)
 		case v.attestor.Stamps != "":
 			return nil, err
-		case silent != nil && holder != "":
+		case silent != nil && s.by.certificate != nil:
 			return nil, fmt.Errorf("its log says no time, and nobody else does: %w", err)
 		}
 	}
 	if out == nil {
 		out = []time.Time{v.now()}
 	}
-	if silent != nil && !silent.has(out[0]) {
-		return nil, fmt.Errorf("its log is not trusted at %s", out[0].UTC().Format(time.RFC3339))
+	if silent != nil {
+		if err := silent.counts(out[0]); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
@@ -256,7 +265,7 @@ func (v *Verifier) valid(certificate *x509.Certificate, chain string, at time.Ti
 	}
 	chains, err := over.issued(certificate, at)
 	if err == nil && v.attestor.LoggedCertificates {
-		err = v.known(certificate, chains)
+		err = v.known(chains)
 	}
 	if err != nil {
 		return fmt.Errorf("the certificate beside it: %w", err)

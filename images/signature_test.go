@@ -61,6 +61,8 @@ func says(t *testing.T, what string, err error, want string) {
 		t.Errorf("%s: %v", what, err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		t.Errorf("%s: want an error that says %q, got %v", what, want, err)
+	case err != nil && (strings.Contains(err.Error(), "\n") || len(err.Error()) > 3000):
+		t.Errorf("%s: a long error: %q", what, err)
 	}
 }
 
@@ -217,16 +219,18 @@ func TestLog(t *testing.T) {
 		want   string
 	}{
 		{"of this signature", log.Logged(good, testregistry.EntryOf(good, k.PEM()), now), ""},
-		{"of another payload", log.Logged(good, testregistry.EntryOf(testregistry.Layer{Data: again.Data, Annotations: good.Annotations}, k.PEM()), now), "another payload"},
-		{"of another signature", log.Logged(good, testregistry.EntryOf(testregistry.Layer{Data: good.Data, Annotations: k.Signature(image, nil).Annotations}, k.PEM()), now), "another signature"},
-		{"of another key", log.Logged(good, testregistry.EntryOf(good, other.PEM()), now), "another key"},
+		{"of another payload", log.Logged(good, testregistry.EntryOf(testregistry.Layer{Data: again.Data, Annotations: good.Annotations}, k.PEM()), now), "verifying signature"},
+		{"of another signature", log.Logged(good, testregistry.EntryOf(testregistry.Layer{Data: good.Data, Annotations: k.Signature(image, nil).Annotations}, k.PEM()), now), "signature does not match"},
+		{"of another key", log.Logged(good, testregistry.EntryOf(good, other.PEM()), now), "verifying signature"},
 		{"by another log", other.Logged(good, testregistry.EntryOf(good, k.PEM()), now), "another log"},
 		{"forged", func() testregistry.Layer {
 			b := log.Logged(good, testregistry.EntryOf(good, k.PEM()), now)
 			b.Annotations[testregistry.BundleKey] = strings.Replace(b.Annotations[testregistry.BundleKey], `"logIndex":7`, `"logIndex":8`, 1)
 			return b
 		}(), "not signed by the log"},
-		{"of another kind", log.Logged(good, `{"kind":"rpm","spec":{}}`, now), `of the kind "rpm"`},
+		{"of another kind", log.Logged(good, `{"kind":"rpm","spec":{}}`, now), "kind 'rpm'"},
+		{"of a long kind", log.Logged(good, `{"kind":"`+strings.Repeat("x", 100_000)+`"}`, now), "invalid kind value"},
+		{"of a signature that is none", log.Logged(good, `{"kind":"dsse","apiVersion":"0.0.1","spec":{"signatures":[{},null]}}`, now), "is required"},
 		{"none", good, "no transparency log proof"},
 	} {
 		s.Attach(image, "sig", tt.beside)
@@ -236,8 +240,8 @@ func TestLog(t *testing.T) {
 
 // The public log names itself by the hash of its key.
 func TestPublicLog(t *testing.T) {
-	if id := trusted(t).logs[0].id; id != "c0d23d6ad406973f9559f3ba2d1ca01f84147d8ffc5b8445c224f98b9591801d" {
-		t.Errorf("got %s", id)
+	if logs := trusted(t).logs; logs["c0d23d6ad406973f9559f3ba2d1ca01f84147d8ffc5b8445c224f98b9591801d"] == nil {
+		t.Errorf("got %v", logs)
 	}
 }
 
@@ -467,4 +471,14 @@ func TestKeysThatCostMuch(t *testing.T) {
 	l.Annotations[testregistry.ChainKey] = beside
 	s.Attach(image, "sig", l)
 	says(t, "the chain", v.Signed(t.Context(), local(), pin(t, image)), "bits")
+	// A log's entry has a key too, which is tried where the log signed the entry alone.
+	k, log, another := testregistry.NewSigner(t), testregistry.NewSigner(t), testregistry.NewSigner(t)
+	l = k.Signature(image, nil)
+	forged := log.Logged(l, testregistry.EntryOf(l, beside), time.Now())
+	promise := another.Logged(l, testregistry.EntryOf(l, beside), time.Now()).Annotations[testregistry.BundleKey]
+	_, rest, _ := strings.Cut(forged.Annotations[testregistry.BundleKey], `,"Payload"`)
+	promise, _, _ = strings.Cut(promise, `,"Payload"`)
+	forged.Annotations[testregistry.BundleKey] = promise + `,"Payload"` + rest
+	s.Attach(image, "sig", forged)
+	says(t, "the entry of a log", verifier(t, Attestor{Key: k.PEM(), Log: log.PEM()}).Signed(t.Context(), local(), pin(t, image)), "not signed by the log")
 }

@@ -1,15 +1,18 @@
 package images
 
 import (
-	"crypto"
 	"crypto/x509"
 	_ "embed" // the trusted root of the public Sigstore
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"maps"
+	"slices"
 	"time"
+
+	trustroot "github.com/sigstore/protobuf-specs/gen/pb-go/trustroot/v1"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
 //go:embed trustedroot.json
@@ -19,8 +22,8 @@ var publicRoot []byte
 // logs of signatures, logs of certificates, and authorities that say when, each for its time.
 type Trust struct {
 	authorities  []authority
-	logs         []*logKey
-	certificates []*logKey
+	logs         map[string]*root.TransparencyLog
+	certificates map[string]*root.TransparencyLog
 	stampers     []stamper
 	id           string
 	unknown      error // why nothing is known of it yet
@@ -30,10 +33,7 @@ type Trust struct {
 func (t *Trust) ID() string { return t.id }
 
 // A period has no end where that is zero.
-type period struct {
-	Start time.Time `json:"start"`
-	End   time.Time `json:"end"`
-}
+type period struct{ Start, End time.Time }
 
 func (p period) has(at time.Time) bool {
 	return !at.Before(p.Start) && (p.End.IsZero() || !at.After(p.End))
@@ -47,80 +47,62 @@ type authority struct {
 	now            func() time.Time // for the lists
 }
 
-// A trustedRoot is a document application/vnd.dev.sigstore.trustedroot+json.
-type trustedRoot struct {
-	Logs         []trustedLog       `json:"tlogs"`
-	Certificates []trustedLog       `json:"ctlogs"`
-	Authorities  []trustedAuthority `json:"certificateAuthorities"`
-	Stampers     []trustedAuthority `json:"timestampAuthorities"`
-}
-
-type trustedAuthority struct {
-	ValidFor period `json:"validFor"`
-	Chain    struct {
-		Certificates []rawCertificate `json:"certificates"`
-	} `json:"certChain"`
-}
-
-func (a trustedAuthority) certificates() ([]*x509.Certificate, error) {
-	var out []*x509.Certificate
-	for _, c := range a.Chain.Certificates {
-		certificate, err := x509.ParseCertificate(c.Raw)
-		if err != nil {
-			return nil, fmt.Errorf("a certificate of the trusted root: %w", err)
-		}
-		out = append(out, certificate)
-	}
-	return out, nil
-}
-
-type trustedLog struct {
-	URL       string `json:"baseUrl"`
-	PublicKey struct {
-		Raw      []byte `json:"rawBytes"`
-		ValidFor period `json:"validFor"`
-	} `json:"publicKey"`
-}
-
 // PublicTrust is that of the public Sigstore, as it was when this was built: trustedroot.json is
 // the trusted_root.json that sigstore/root-signing signs (Apache License 2.0).
 func PublicTrust() (*Trust, error) { return ReadTrust(publicRoot) }
 
-// ReadTrust reads a trusted root of Sigstore. A log whose key is of a type that is not
-// supported here proves nothing, and is left out.
+// ReadTrust reads a trusted root of Sigstore, a document
+// application/vnd.dev.sigstore.trustedroot+json.
 func ReadTrust(data []byte) (*Trust, error) {
-	var doc trustedRoot
-	if err := json.Unmarshal(data, &doc); err != nil {
+	var doc trustroot.TrustedRoot
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, &doc); err != nil {
 		return nil, fmt.Errorf("the trusted root is no JSON: %w", err)
 	}
-	out := &Trust{id: hex.EncodeToString(sum(data)), logs: logKeys(doc.Logs), certificates: logKeys(doc.Certificates)}
-	for _, a := range doc.Authorities {
-		one := authority{period: a.ValidFor, roots: x509.NewCertPool(), between: x509.NewCertPool()}
-		certificates, err := a.certificates()
+	out := &Trust{id: hex.EncodeToString(sum(data)), logs: logsIn(doc.GetTlogs()), certificates: logsIn(doc.GetCtlogs())}
+	for _, a := range doc.GetCertificateAuthorities() {
+		read, err := root.ParseCertificateAuthority(a)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("a certificate of the trusted root: %w", err)
 		}
-		for _, c := range certificates {
+		one := authority{period: period{read.ValidityPeriodStart, read.ValidityPeriodEnd}, roots: x509.NewCertPool(), between: x509.NewCertPool()}
+		for _, c := range append(read.Intermediates, read.Root) {
 			one.add(c)
 		}
 		out.authorities = append(out.authorities, one)
 	}
-	for _, a := range doc.Stampers {
-		certificates, err := a.certificates()
-		if err != nil {
-			return nil, err
+	stampers, err := root.ParseTimestampingAuthorities(doc.GetTimestampAuthorities())
+	if err != nil {
+		return nil, fmt.Errorf("a certificate of the trusted root: %w", err)
+	}
+	for _, a := range stampers {
+		read, ok := a.(*root.SigstoreTimestampingAuthority)
+		if !ok {
+			continue
 		}
-		one, err := newStamper(certificates)
+		chain := slices.DeleteFunc(append([]*x509.Certificate{read.Leaf, read.Root}, read.Intermediates...), func(c *x509.Certificate) bool { return c == nil })
+		one, err := newStamper(chain)
 		if err != nil {
 			return nil, fmt.Errorf("the trusted root: %w", err)
 		}
-		one.period = a.ValidFor
+		one.period = period{read.ValidityPeriodStart, read.ValidityPeriodEnd}
 		out.stampers = append(out.stampers, one)
 	}
 	if len(out.authorities)+len(out.logs)+len(out.stampers) == 0 {
 		return nil, errors.New("the trusted root has no authority, and no log")
 	}
 	return out, nil
+}
+
+// logsIn are logs by their names. One whose key sigstore-go does not know how to use proves nothing, and is
+// left out.
+func logsIn(all []*trustroot.TransparencyLogInstance) map[string]*root.TransparencyLog {
+	out := map[string]*root.TransparencyLog{}
+	for _, l := range all {
+		if read, err := root.ParseTransparencyLogs([]*trustroot.TransparencyLogInstance{l}); err == nil {
+			maps.Copy(out, read)
+		}
+	}
+	return out
 }
 
 // readAuthority reads certificates, of which one at least signed itself, and lists of those that
@@ -162,25 +144,4 @@ func (a *authority) add(c *x509.Certificate) (root bool) {
 	}
 	a.between.AddCert(c)
 	return false
-}
-
-func logKeys(logs []trustedLog) []*logKey {
-	var out []*logKey
-	for _, l := range logs {
-		key, err := x509.ParsePKIXPublicKey(l.PublicKey.Raw)
-		if err != nil || supported(key) != nil {
-			continue
-		}
-		one := &logKey{key: key, id: hex.EncodeToString(sum(l.PublicKey.Raw)), period: l.PublicKey.ValidFor}
-		if at, err := url.Parse(l.URL); err == nil {
-			one.origin = at.Hostname()
-		}
-		out = append(out, one)
-	}
-	return out
-}
-
-// signs tells whether the log signed data.
-func (l *logKey) signs(data, signature []byte) bool {
-	return signs(l.key, crypto.SHA256, data, signature)
 }

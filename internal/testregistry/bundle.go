@@ -1,6 +1,7 @@
 package testregistry
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -56,15 +57,15 @@ func (b Bundle) JSON() []byte {
 	var envelope map[string]any
 	_ = json.Unmarshal(b.Envelope, &envelope)
 	if b.Log != nil {
-		id := sha256.Sum256(b.Log.der())
+		id := b.Log.id()
 		entry := b.Entry
 		if entry == "" {
 			entry = EntryOfEnvelope(b.Envelope, b.Who)
 		}
 		body := base64.StdEncoding.EncodeToString([]byte(entry))
-		promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, b.At.Unix(), hex.EncodeToString(id[:]))
+		promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, b.At.Unix(), hex.EncodeToString(id))
 		material["tlogEntries"] = []any{map[string]any{
-			"logIndex": "7", "logId": map[string]any{"keyId": id[:]}, "kindVersion": map[string]any{"kind": "dsse", "version": "0.0.1"},
+			"logIndex": "7", "logId": map[string]any{"keyId": id}, "kindVersion": map[string]any{"kind": "dsse", "version": "0.0.1"},
 			"integratedTime": fmt.Sprint(b.At.Unix()), "inclusionPromise": map[string]any{"signedEntryTimestamp": b.Log.Sign(promised)}, "canonicalizedBody": body,
 		}}
 	}
@@ -169,7 +170,7 @@ func TrustedRoot(t testing.TB, root *Authority, log *Signer) []byte {
 	t.Helper()
 	since := map[string]any{"start": time.Now().Add(-24 * time.Hour)}
 	text, err := json.Marshal(map[string]any{
-		"tlogs": []any{map[string]any{"publicKey": map[string]any{"rawBytes": log.der(), "validFor": since}}},
+		"tlogs": []any{logOf(log, log.id(), "", since)},
 		"certificateAuthorities": []any{map[string]any{
 			"validFor": since, "certChain": map[string]any{"certificates": []any{map[string]any{"rawBytes": root.Raw()}}},
 		}},
@@ -178,4 +179,20 @@ func TrustedRoot(t testing.TB, root *Authority, log *Signer) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// logOf is a log in a trusted root, by its name.
+func logOf(log *Signer, id []byte, url string, since map[string]any) map[string]any {
+	details := map[bool]string{true: "PKIX_ED25519", false: "PKIX_ECDSA_P256_SHA_256"}
+	_, edwards := log.key.(ed25519.PrivateKey)
+	return map[string]any{
+		"baseUrl": url, "hashAlgorithm": "SHA2_256", "logId": map[string]any{"keyId": id},
+		"publicKey": map[string]any{"rawBytes": log.der(), "keyDetails": details[edwards], "validFor": since},
+	}
+}
+
+// id is the name of a log with the key.
+func (s *Signer) id() []byte {
+	id := sha256.Sum256(s.der())
+	return id[:]
 }

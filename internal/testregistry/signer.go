@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
 // The annotations of signatures.
@@ -132,12 +134,12 @@ func (s *Signer) Envelope(media string, payload []byte) Layer {
 
 // Logged is a layer with the promise of a log that it took in an entry.
 func (s *Signer) Logged(l Layer, entry string, at time.Time) Layer {
-	id := sha256.Sum256(s.der())
+	id := s.id()
 	body := base64.StdEncoding.EncodeToString([]byte(entry))
-	promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, at.Unix(), hex.EncodeToString(id[:]))
+	promised := fmt.Appendf(nil, `{"body":%q,"integratedTime":%d,"logID":%q,"logIndex":7}`, body, at.Unix(), hex.EncodeToString(id))
 	annotations := maps.Clone(l.Annotations)
 	annotations[BundleKey] = fmt.Sprintf(`{"SignedEntryTimestamp":%q,"Payload":{"body":%q,"integratedTime":%d,"logIndex":7,"logID":%q}}`,
-		base64.StdEncoding.EncodeToString(s.Sign(promised)), body, at.Unix(), hex.EncodeToString(id[:]))
+		base64.StdEncoding.EncodeToString(s.Sign(promised)), body, at.Unix(), hex.EncodeToString(id))
 	return Layer{l.Data, annotations}
 }
 
@@ -184,8 +186,8 @@ func certified(t testing.TB, by *Authority, template *x509.Certificate) *Authori
 }
 
 // An Identity is whom an authority issues a certificate for: Fulcio's have an issuer, and one
-// name. It has none of what is empty.
-type Identity struct{ Email, URI, Issuer string }
+// name, which may be Other than an address or a URI. It has none of what is empty.
+type Identity struct{ Email, URI, Other, Issuer string }
 
 // NewHolder has a certificate for an identity, of ten minutes that began then.
 func NewHolder(t testing.TB, by *Authority, of Identity, then time.Time) *Authority {
@@ -214,6 +216,13 @@ func NewHolder(t testing.TB, by *Authority, of Identity, then time.Time) *Author
 			{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 1}, Value: []byte(of.Issuer)},
 			{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}, Value: text},
 		}
+	}
+	if of.Other != "" {
+		name, err := cryptoutils.MarshalOtherNameSAN(of.Other, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		template.ExtraExtensions = append(template.ExtraExtensions, *name)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, by.certificate, out.key.Public(), by.key)
 	if err != nil {

@@ -56,14 +56,20 @@ func pathTo(index int, leaves [][]byte) [][]byte {
 // Checkpoint is the signed note of a tree of leaves.
 func (t Tree) Checkpoint(size int, root []byte) string {
 	text := fmt.Sprintf("%s\n%d\n%s\n", t.Origin, size, base64.StdEncoding.EncodeToString(root))
-	id := sha256.Sum256(t.der())
-	if key, ok := t.key.Public().(ed25519.PublicKey); ok {
-		id = sha256.Sum256(append([]byte(t.Origin+"\n\x01"), key...))
-	}
 	if _, ok := t.key.(*ecdsa.PrivateKey); !ok && t.hash != crypto.SHA256 {
 		t.t.Fatal("no such log")
 	}
-	return fmt.Sprintf("%s\n— %s %s\n", text, t.Origin, base64.StdEncoding.EncodeToString(append(id[:4:4], t.Sign([]byte(text))...)))
+	return fmt.Sprintf("%s\n— %s %s\n", text, t.Origin, base64.StdEncoding.EncodeToString(append(t.id()[:4:4], t.Sign([]byte(text))...)))
+}
+
+// id is the name of the log, which is of its key and its origin.
+func (t Tree) id() []byte {
+	key, ok := t.key.Public().(ed25519.PublicKey)
+	if !ok {
+		return t.Signer.id()
+	}
+	id := sha256.Sum256(append([]byte(t.Origin+"\n\x01"), key...))
+	return id[:]
 }
 
 // Entry is what a bundle has of the log about an entry.
@@ -76,7 +82,7 @@ func (t Tree) Entry(body string) map[string]any {
 	leaves[t.Before] = []byte(body)
 	root := rootOf(leaves)
 	return map[string]any{
-		"logIndex": fmt.Sprint(t.Before), "kindVersion": map[string]any{"kind": "hashedrekord", "version": "0.0.2"}, "canonicalizedBody": []byte(body), "integratedTime": "0",
+		"logIndex": fmt.Sprint(t.Before), "logId": map[string]any{"keyId": t.id()}, "kindVersion": map[string]any{"kind": "hashedrekord", "version": "0.0.2"}, "canonicalizedBody": []byte(body), "integratedTime": "0",
 		"inclusionProof": map[string]any{
 			"logIndex": fmt.Sprint(t.Before), "treeSize": fmt.Sprint(len(leaves)), "rootHash": root, "hashes": pathTo(t.Before, leaves),
 			"checkpoint": map[string]any{"envelope": t.Checkpoint(len(leaves), root)},
@@ -127,7 +133,7 @@ func TrustedRootOf(root *Authority, log Tree, url string, stamps *Authority) []b
 		return map[string]any{"validFor": since, "certChain": map[string]any{"certificates": []any{map[string]any{"rawBytes": a.Raw()}}}}
 	}
 	text, _ := json.Marshal(map[string]any{
-		"tlogs":                  []any{map[string]any{"baseUrl": url, "publicKey": map[string]any{"rawBytes": log.der(), "validFor": since}}},
+		"tlogs":                  []any{logOf(log.Signer, log.id(), url, since)},
 		"certificateAuthorities": []any{chain(root)}, "timestampAuthorities": []any{chain(stamps)},
 	})
 	return text
