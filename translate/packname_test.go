@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -130,9 +128,9 @@ func TestPacksOfFamilies(t *testing.T) {
 		one("new", "Deployment,StatefulSet,CronJob", "Pod", "CREATE") + one("pods", "none", "Pod", "CREATE, UPDATE") + one("debug", "none", "Pod/ephemeralcontainers", "UPDATE") +
 		one("own", "none", "Deployment", "CREATE, UPDATE", "{replicas: 2}")
 	want := map[string][]string{
-		"kvap-workloads-audit":   {"", "object.kind in ['Pod', 'StatefulSet']", "request.operation == 'CREATE'"},
-		"kvap-pods-audit":        {"", "request.?subResource.orValue('') == 'ephemeralcontainers'"},
-		"kvap-deployments-audit": {""},
+		"kvap-pods-and-controllers-audit": {"", "object.kind in ['Pod', 'StatefulSet']", "request.operation == 'CREATE'"},
+		"kvap-pods-audit":                 {"", "request.?subResource.orValue('') == 'ephemeralcontainers'"},
+		"kvap-deployments-audit":          {""},
 	}
 	asked := map[string][]string{}
 	question := regexp.MustCompile(`^!\((.*?)\) \|\| |^([^|]*? (?:!=|==) '\w+') \|\| `)
@@ -146,8 +144,46 @@ func TestPacksOfFamilies(t *testing.T) {
 			asked[o.Policy.Name] = append(asked[o.Policy.Name], asks)
 		}
 	}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Errorf("what the rules of each object ask before their checks (-want +got):\n%s", diff)
+	for name, asks := range want {
+		if !slices.Equal(asked[name], asks) {
+			t.Errorf("%s: its rules ask %q before their checks, want %q", name, asked[name], asks)
+		}
+	}
+	if len(asked) != len(want) {
+		t.Errorf("there are %d objects, want %d", len(asked), len(want))
+	}
+}
+
+// A guard asks what a request is about before it reads what is there only then, whatever else the
+// match asks; and a form that says something else than the others is in an object of its own kind.
+func TestPacksAskFirst(t *testing.T) {
+	t.Parallel()
+	one := func(name, resources, validate string) string {
+		return fmt.Sprintf("---\n"+`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: %s}, spec: {rules: [{name: r, match: {any: [{resources: {%s}}]}, validate: {message: m, allowExistingViolations: false, %s}}]}}`+"\n", name, resources, validate)
+	}
+	text := one("old", "kinds: [Service], operations: [UPDATE], namespaceSelector: {matchLabels: {team: a}}", `deny: {conditions: {any: [{key: "{{ request.oldObject.metadata.labels.app || '' }}", operator: Equals, value: locked}]}}`) +
+		one("new", "kinds: [Service], operations: [CREATE]", `pattern: {metadata: {labels: {app: "?*"}}}`) +
+		one("profile", "kinds: [Pod], operations: [CREATE, UPDATE], namespaceSelector: {matchLabels: {team: a}}", "podSecurity: {level: baseline, version: v1.24}") +
+		one("pods", "kinds: [Pod], operations: [CREATE, UPDATE]", `pattern: {spec: {"=(hostNetwork)": false}}`)
+	seen := map[string]bool{}
+	for _, o := range compileText(t, text, setting{pack: translate.PackMatch}).Objects {
+		guard := o.Draft.Guard.String()
+		seen[o.Policy.Name] = true
+		switch o.Policy.Name {
+		case "kvap-services-audit":
+			if !strings.HasPrefix(guard, "request.operation == 'UPDATE' && ") {
+				t.Errorf("the guard reads the old object of a request that has none:\n%s", guard)
+			}
+		case "kvap-pods-and-controllers-audit":
+			if strings.Contains(guard, "jobTemplate") {
+				t.Errorf("the guard reads what only a CronJob has:\n%s", guard)
+			}
+		}
+	}
+	for _, want := range []string{"kvap-services-audit", "kvap-pods-and-controllers-audit", "kvap-cronjobs-audit"} {
+		if !seen[want] {
+			t.Errorf("there is no %s, but %v", want, slices.Sorted(maps.Keys(seen)))
+		}
 	}
 }
 

@@ -24,6 +24,9 @@ const longestGuard = 60_000
 // withinBudget splits a group whose members would together cost too much. A member
 // that is too costly alone is alone. The others are split by their names.
 func (g group) withinBudget(o Options) []group {
+	if g.byKind && len(g.units) == 1 { // and it stays alone when others come
+		g.alone = g.costly(o)
+	}
 	if g.fits(o) {
 		return []group{g}
 	}

@@ -13,9 +13,9 @@ import (
 // rule is about decides which objects it is in, and no other rule does: so one that comes or
 // goes changes no object but its own.
 //
-//	kvap-workloads-deny    what is asked of Pods and of the templates of their controllers alike
-//	kvap-pods-deny         what is asked of Pods alone, also where a debug container is added
-//	kvap-deployments-deny  what is asked of Deployments alone
+//	kvap-pods-and-controllers-deny    what is asked of Pods and of the templates of their controllers alike
+//	kvap-pods-deny                  what is asked of Pods alone, also where a debug container is added
+//	kvap-deployments-deny           what is asked of Deployments alone
 //
 // New objects and updates are together. A rule that is about a part of what the object is about
 // asks whether a request is that: object.kind in ['Deployment', 'StatefulSet'].
@@ -27,7 +27,7 @@ func (u Unit) family() string {
 	case u.Target.GVK.Group != u.Target.Group || u.Target.GVK.Version != u.Target.Version || u.CEL != nil:
 		return "" // another version than the one that is stored
 	case u.pods:
-		return "workloads"
+		return "pods-and-controllers"
 	case isPod(u.Target):
 		return "pods"
 	}
@@ -66,8 +66,8 @@ func byFamily(units []Unit, o Options) []group {
 		}
 	}
 	out = withoutCreatedParts(out)
-	for _, g := range out {
-		g.askWhatFor()
+	for i := range out {
+		out[i] = out[i].with(out[i].units)
 	}
 	return out
 }
@@ -101,17 +101,9 @@ func (g *group) placeAll(u Unit) {
 	}
 }
 
-// askWhatFor has the units that are about a part of what the group is about ask whether a
-// request is about that.
-func (g group) askWhatFor() {
-	for i, u := range g.units {
-		g.units[i].Match = cel.And(append(g.tests(u), u.Match)...)
-	}
-}
-
-// tests are the fewest questions that tell requests that the unit is about from others that
+// asksOf are the fewest questions that tell requests that the unit is about from others that
 // the group is about: of the operation, of the kind, of the subresource.
-func (g group) tests(u Unit) []cel.Bool {
+func (g group) asksOf(u Unit) cel.Bool {
 	type request struct{ operation, kind, subresource string }
 	var mine, others []request
 	for _, t := range g.targets {
@@ -171,7 +163,15 @@ func (g group) tests(u Unit) []cel.Bool {
 		slices.Sort(values)
 		out = append(out, native.OneOfTexts(p.value, values))
 	}
-	return out
+	return cel.And(out...)
+}
+
+// applies is whether the unit says anything of a request.
+func (u Unit) applies() cel.Bool {
+	if u.asks.IsZero() {
+		return u.Match
+	}
+	return cel.And(u.asks, u.Match)
 }
 
 // Keys are of the objects that the unit is in: units with the same key may share one.

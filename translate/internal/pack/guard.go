@@ -171,6 +171,9 @@ func (w watch) violation(u Unit) (b cel.Bool, ok bool) {
 	if w.sayable(u.Match.Value) {
 		match = u.Match
 	}
+	if !u.asks.IsZero() { // of other requests what follows may be an error
+		match = cel.And(u.asks, match)
+	}
 	if no, ok := w.surely(u.Pre.Not()); ok {
 		some = no.Violation(w.variables)
 	}

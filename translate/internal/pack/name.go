@@ -92,7 +92,7 @@ func (g group) packName(used map[string]group, o Options) string {
 		parts = append(parts, "unguarded")
 	}
 	if u.Params != nil {
-		parts = append(parts, u.Params.Namespace, u.Params.Name)
+		parts = append(parts, u.Params.Namespace+"."+u.Params.Name) // no namespace has a dot
 	}
 	if t.KindWild != "" || len(u.Policy.MatchConditions) > 0 || len(native.OverridesOf(u.Policy, u.Rule)) > 0 {
 		parts = append(parts, shortHash(g.key(o)))

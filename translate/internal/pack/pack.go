@@ -77,6 +77,10 @@ func (g group) with(units []Unit) group {
 		if rest := slices.DeleteFunc(slices.Clone(g.targets), placed.neverHappens); len(rest) > 0 {
 			g.targets = rest
 		}
+		g.units = slices.Clone(units)
+		for i, u := range g.units {
+			g.units[i].asks = g.asksOf(u)
+		}
 	}
 	return g
 }
@@ -260,8 +264,8 @@ func (g group) draft(o Options) *vap.Draft {
 func (g *group) excuseGivenMatch() {
 	g.units = slices.Clone(g.units)
 	for i, u := range g.units {
-		if u.Exempt = u.Exempt.Given(u.Match); !u.Before.IsZero() {
-			u.Before = u.Before.Given(u.Match)
+		if u.Exempt = u.Exempt.Given(u.applies()); !u.Before.IsZero() {
+			u.Before = u.Before.Given(u.applies())
 		}
 		g.units[i] = u
 	}
@@ -274,17 +278,17 @@ func (g *group) conditions(d *vap.Draft) {
 		first := part(g.units[0]).String()
 		return !slices.ContainsFunc(g.units, func(u Unit) bool { return part(u).String() != first })
 	}
-	match := func(u Unit) cel.Bool { return u.Match }
+	match := Unit.applies
 	pre := func(u Unit) cel.Bool { return u.Pre.Expr }
 	u := g.units[0]
-	if !shared(match) || u.ReadsNamespace || !standsAlone(u.Match) {
+	if !shared(match) || u.ReadsNamespace || !standsAlone(u.applies()) {
 		return
 	}
-	if !u.Match.IsTrue() {
-		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.Match.Searching().Rooted(), Sound: true})
+	if !u.applies().IsTrue() {
+		d.Conditions = append(d.Conditions, vap.Condition{Pos: matchPos(u), Name: "match", Expr: u.applies().Searching().Rooted(), Sound: true})
 	}
 	for i := range g.units {
-		g.units[i].Match = cel.True()
+		g.units[i].Match, g.units[i].asks = cel.True(), cel.True()
 	}
 	if shared(pre) && !u.Pre.Expr.IsTrue() && standsAlone(u.Pre.Expr) {
 		asked := u.Pre.Expr
@@ -329,7 +333,7 @@ func (g group) validations(i int, u Unit, w watch) []vap.Validation {
 
 // validation is a check of a member, behind what tells whether it counts.
 func (g group) validation(i int, u Unit, holds partial.Bool, v vap.Validation) vap.Validation {
-	v.Member, v.Expr = i, partial.Sure(u.Match).Implies(u.Pre.Implies(holds)).Expr
+	v.Member, v.Expr = i, partial.Sure(u.applies()).Implies(u.Pre.Implies(holds)).Expr
 	if len(g.units) == 1 && !g.byKind {
 		return v
 	}

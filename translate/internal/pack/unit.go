@@ -43,6 +43,7 @@ type Unit struct {
 	pods     bool            // the trees say pod and oldPod of a Pod, and of the template of a controller
 	shared   []form          // which an object has that is about both
 	about    []native.Target // with --pack match, of which the unit says the same
+	asks     cel.Bool        // whether a request is about these, where the object is about more; zero where it is not
 }
 
 // failurePolicy is that of the unit's object. An error of a CEL rule's expressions
