@@ -207,7 +207,7 @@ func TestReviewParams(t *testing.T) {
 			"data":     map[string]any{"team": team},
 		}}
 	}
-	params := []*unstructured.Unstructured{configMap("policy", "a", "a"), configMap("policy", "b", "b"), configMap("app", "own", "a")}
+	params := []*unstructured.Unstructured{configMap("policy", "a", "a"), configMap("policy", "b", "b"), configMap("app", "own", "a"), configMap("", "stray", "a")} // the last as a file may have it
 	cluster := podRequest("CREATE", pod, "")
 	cluster.Namespace = ""
 	for _, tt := range []struct {
