@@ -60,8 +60,9 @@ func newParamStore(opts JudgeOptions) (*paramStore, error) {
 	}
 	if s.scope == nil {
 		s.scope = func(kind schema.GroupVersionKind) (bool, bool) {
-			clusterScoped := slices.ContainsFunc(s.objects[kind], func(p *param) bool { return p.GetNamespace() == "" })
-			return !clusterScoped, true
+			isNamespaced := func(p *param) bool { return p.GetNamespace() != "" }
+			all := s.objects[kind]
+			return len(all) == 0 || slices.ContainsFunc(all, isNamespaced), true // a file may leave a namespace out
 		}
 	}
 	return s, nil
