@@ -138,7 +138,8 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 				t.Fatal(err)
 			}
 			answer.Body.Close()
-			if answer.StatusCode != http.StatusRequestTimeout {
+			// its time is over, or on a slow machine it made room for the large one before
+			if answer.StatusCode != http.StatusRequestTimeout && (tt.begin == "" || answer.StatusCode != http.StatusServiceUnavailable) {
 				t.Errorf("who sends no more: %d", answer.StatusCode)
 			}
 		})
