@@ -471,10 +471,12 @@ func TestKeysThatCostMuch(t *testing.T) {
 	l.Annotations[testregistry.ChainKey] = beside
 	s.Attach(image, "sig", l)
 	says(t, "the chain", v.Signed(t.Context(), local(), pin(t, image)), "bits")
-	// A log's entry has a key too, which is tried where the log signed the entry alone.
+	// A log's entry has a key too, and a log takes in what anybody signs.
 	k, log, another := testregistry.NewSigner(t), testregistry.NewSigner(t), testregistry.NewSigner(t)
 	l = k.Signature(image, nil)
 	forged := log.Logged(l, testregistry.EntryOf(l, beside), time.Now())
+	s.Attach(image, "sig", forged)
+	says(t, "the key of an entry", verifier(t, Attestor{Key: k.PEM(), Log: log.PEM()}).Signed(t.Context(), local(), pin(t, image)), "bits")
 	promise := another.Logged(l, testregistry.EntryOf(l, beside), time.Now()).Annotations[testregistry.BundleKey]
 	_, rest, _ := strings.Cut(forged.Annotations[testregistry.BundleKey], `,"Payload"`)
 	promise, _, _ = strings.Cut(promise, `,"Payload"`)
