@@ -27,7 +27,7 @@ import (
 //
 // It is read into the layer that it would be under a tag, and verified as that is. What counts of
 // a log is its promise, which signs the time too; a proof of inclusion is not needed beside one. A
-// log that promises nothing has that alone (checkpoint.go).
+// log that promises nothing has that alone (log.go).
 
 // bundleMedia begins the types of artifacts that are bundles.
 const bundleMedia = "application/vnd.dev.sigstore.bundle"
@@ -145,6 +145,8 @@ func readBundle(data []byte) (layer, dsse.Envelope, error) {
 		return layer{}, dsse.Envelope{}, fmt.Errorf("%q is the type of no bundle", b.GetMediaType())
 	case b.GetDsseEnvelope() == nil:
 		return layer{}, dsse.Envelope{}, errors.New("the bundle has no envelope")
+	case len(b.GetDsseEnvelope().GetSignatures()) > maxSignatures:
+		return layer{}, dsse.Envelope{}, fmt.Errorf("it has more than %d signatures", maxSignatures)
 	case len(with.GetTlogEntries()) > maxEntries:
 		return layer{}, dsse.Envelope{}, fmt.Errorf("the bundle has more than %d entries of logs", maxEntries)
 	case len(with.GetTimestampVerificationData().GetRfc3161Timestamps()) > maxStamps:

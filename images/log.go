@@ -67,7 +67,16 @@ func (s signed) isIn(e *rekor.TransparencyLogEntry, logs map[string]*root.Transp
 	if old := oldKinds()[kind.GetKind()+" "+kind.GetVersion()]; old != nil {
 		return old(s, e.GetCanonicalizedBody())
 	}
-	s.entry = e
+	if err := affordableKeys(e.GetCanonicalizedBody()); err != nil { // a log takes in what anybody signs
+		return err
+	}
+	s.entry = &rekor.TransparencyLogEntry{
+		LogIndex: e.GetLogIndex(), LogId: e.GetLogId(), KindVersion: kind, IntegratedTime: e.GetIntegratedTime(),
+		InclusionPromise: e.GetInclusionPromise(), InclusionProof: e.GetInclusionProof(), CanonicalizedBody: e.GetCanonicalizedBody(),
+	}
+	if len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0 { // which is enough; what proves it too may be of any length
+		s.entry.InclusionProof = nil
+	}
 	_, err := verify.VerifyTlogEntry(&s, &material{logs: logs, key: s.by.key}, 1, false)
 	var other proof.RootMismatchError
 	switch {

@@ -1,6 +1,9 @@
 package images
 
 import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
 	"crypto/x509"
 	_ "embed" // the trusted root of the public Sigstore
 	"encoding/hex"
@@ -10,9 +13,11 @@ import (
 	"slices"
 	"time"
 
+	common "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	trustroot "github.com/sigstore/protobuf-specs/gen/pb-go/trustroot/v1"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 //go:embed trustedroot.json
@@ -93,12 +98,44 @@ func ReadTrust(data []byte) (*Trust, error) {
 	return out, nil
 }
 
+// completed is a log as sigstore-go reads one, with what a root may leave out since it follows from the key.
+func completed(l *trustroot.TransparencyLogInstance) *trustroot.TransparencyLogInstance {
+	key, err := x509.ParsePKIXPublicKey(l.GetPublicKey().GetRawBytes())
+	if err != nil {
+		return l // of another form, which sigstore-go may know
+	}
+	out := &trustroot.TransparencyLogInstance{BaseUrl: l.GetBaseUrl(), HashAlgorithm: l.GetHashAlgorithm(), LogId: l.GetLogId()}
+	out.PublicKey = &common.PublicKey{RawBytes: l.GetPublicKey().GetRawBytes(), KeyDetails: l.GetPublicKey().GetKeyDetails()}
+	if out.HashAlgorithm == common.HashAlgorithm_HASH_ALGORITHM_UNSPECIFIED {
+		out.HashAlgorithm = common.HashAlgorithm_SHA2_256
+	}
+	if len(out.GetLogId().GetKeyId()) == 0 {
+		out.LogId = &common.LogId{KeyId: sum(l.GetPublicKey().GetRawBytes())}
+	}
+	if out.PublicKey.KeyDetails == common.PublicKeyDetails_PUBLIC_KEY_DETAILS_UNSPECIFIED {
+		switch key.(type) { // sigstore-go takes the hash of the key itself
+		case *ecdsa.PublicKey:
+			out.PublicKey.KeyDetails = common.PublicKeyDetails_PKIX_ECDSA_P256_SHA_256
+		case *rsa.PublicKey:
+			out.PublicKey.KeyDetails = common.PublicKeyDetails_PKIX_RSA_PKCS1V15_4096_SHA256
+		case ed25519.PublicKey:
+			out.PublicKey.KeyDetails = common.PublicKeyDetails_PKIX_ED25519
+		}
+	}
+	first := timestamppb.New(time.Unix(0, 0)) // none at all would be no time to sigstore-go
+	out.PublicKey.ValidFor = &common.TimeRange{Start: l.GetPublicKey().GetValidFor().GetStart(), End: l.GetPublicKey().GetValidFor().GetEnd()}
+	if start := out.PublicKey.ValidFor.Start; start == nil || start.AsTime().Before(first.AsTime()) {
+		out.PublicKey.ValidFor.Start = first
+	}
+	return out
+}
+
 // logsIn are logs by their names. One whose key sigstore-go does not know how to use proves nothing, and is
 // left out.
 func logsIn(all []*trustroot.TransparencyLogInstance) map[string]*root.TransparencyLog {
 	out := map[string]*root.TransparencyLog{}
 	for _, l := range all {
-		if read, err := root.ParseTransparencyLogs([]*trustroot.TransparencyLogInstance{l}); err == nil {
+		if read, err := root.ParseTransparencyLogs([]*trustroot.TransparencyLogInstance{completed(l)}); err == nil {
 			maps.Copy(out, read)
 		}
 	}
