@@ -2,7 +2,7 @@ package cel
 
 import "slices"
 
-// What follows from what, among conditions that are never an error.
+// What follows from what.
 
 // fewTerms bounds what is compared with one another.
 const fewTerms = 8

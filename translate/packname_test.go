@@ -187,6 +187,38 @@ func TestPacksAskFirst(t *testing.T) {
 	}
 }
 
+// An object of a policy has the name and the members that it has alone when a policy comes that is
+// about the same kinds and has another object.
+func TestNamesWithoutNeighbours(t *testing.T) {
+	t.Parallel()
+	one := func(name, kind, more, validate string) string {
+		return fmt.Sprintf("---\n"+`{apiVersion: kyverno.io/v1, kind: ClusterPolicy, metadata: {name: %s, annotations: {pod-policies.kyverno.io/autogen-controllers: Deployment}}, spec: {validationFailureAction: Enforce, rules: [{name: r, match: {any: [{resources: {kinds: [%s], operations: [CREATE, UPDATE]}}]}, %s validate: {message: m, allowExistingViolations: false, %s}}]}}`+"\n", name, kind, more, validate)
+	}
+	pods := one("pods", "Pod", "", `pattern: {spec: {"=(hostNetwork)": false}}`)
+	const labelled = `pattern: {metadata: {labels: {app: "?*"}}}`
+	ofConfigMap := func(namespace, name string) string {
+		return one(namespace+"."+name, "ConfigMap", fmt.Sprintf("context: [{name: cm, configMap: {name: %s, namespace: %s}}],", name, namespace),
+			`deny: {conditions: {any: [{key: "{{ request.object.metadata.labels.app || '' }}", operator: NotEquals, value: "{{ cm.data.app }}"}]}}`)
+	}
+	const mounts = "{{ request.object.spec.[initContainers, containers][].volumeMounts[?name == '{{ element.name }}'%s][] | length(@) }}"
+	costly := one("costly", "Pod", "", fmt.Sprintf(`foreach: [{list: "request.object.spec.volumes[?hostPath]", deny: {conditions: {any: [{key: "`+mounts+`", operator: NotEquals, value: "`+mounts+`"}]}}}]`, "", " && readOnly"))
+	for name, pair := range map[string][2]string{
+		"a kind that is called as Pods and controllers might be": {one("kueue", "Workload", "", labelled), pods},
+		"ConfigMaps whose names say the same with a hyphen":      {ofConfigMap("a-b", "c"), ofConfigMap("a", "b-c")},
+		"a rule that costs too much to share":                    {costly, pods},
+	} {
+		alone, both := packNames(t, pair[0], translate.PackMatch), packNames(t, pair[1]+pair[0], translate.PackMatch)
+		if len(alone) == 0 {
+			t.Errorf("%s: there is no object", name)
+		}
+		for object, members := range alone {
+			if !slices.Equal(both[object], members) {
+				t.Errorf("%s: %s has %v alone, and %v beside another: %v", name, object, members, both[object], both)
+			}
+		}
+	}
+}
+
 // Objects of one policy are told apart by the rule, then by what they are about, then by what
 // happens to it.
 func TestNamesOfAPolicy(t *testing.T) {

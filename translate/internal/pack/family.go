@@ -13,7 +13,7 @@ import (
 // rule is about decides which objects it is in, and no other rule does: so one that comes or
 // goes changes no object but its own.
 //
-//	kvap-pods-and-controllers-deny    what is asked of Pods and of the templates of their controllers alike
+//	kvap-pods-and-controllers-deny  what is asked of Pods and of the templates of their controllers alike
 //	kvap-pods-deny                  what is asked of Pods alone, also where a debug container is added
 //	kvap-deployments-deny           what is asked of Deployments alone
 //
@@ -65,11 +65,10 @@ func byFamily(units []Unit, o Options) []group {
 			out[i].add(part)
 		}
 	}
-	out = withoutCreatedParts(out)
 	for i := range out {
 		out[i] = out[i].with(out[i].units)
 	}
-	return out
+	return withoutCreatedParts(out)
 }
 
 // add adds a unit to a pack, as another form of one that says the same where there is one.
@@ -87,17 +86,26 @@ func (g *group) add(u Unit) {
 	}
 	g.units[i].about = append(slices.Clip(g.units[i].about), u.Target)
 	g.units[i].addForm(u)
-	g.placeAll(g.units[i])
 }
 
-// placeAll has the group be about all that the unit is about.
-func (g *group) placeAll(u Unit) {
-	for _, t := range u.about {
-		for _, op := range u.Operations {
-			if i := g.placeOf(t); i < 0 || !slices.Contains(g.targets[i].ops, op) {
-				g.place(t, op)
+// ofUnits has the group be about what its units are about, and each of them ask whether a
+// request is about that.
+func (g *group) ofUnits() {
+	g.targets, g.units = nil, slices.Clone(g.units)
+	for _, u := range g.units {
+		for _, t := range u.about {
+			for _, op := range u.Operations {
+				if i := g.placeOf(t); i < 0 || !slices.Contains(g.targets[i].ops, op) {
+					g.place(t, op)
+				}
 			}
 		}
+	}
+	if rest := slices.DeleteFunc(slices.Clone(g.targets), placed.neverHappens); len(rest) > 0 {
+		g.targets = rest
+	}
+	for i, u := range g.units {
+		g.units[i].asks = g.asksOf(u)
 	}
 }
 
@@ -166,13 +174,16 @@ func (g group) asksOf(u Unit) cel.Bool {
 	return cel.And(out...)
 }
 
-// applies is whether the unit says anything of a request.
-func (u Unit) applies() cel.Bool {
+// asked is whether a request is one of those that the unit is about.
+func (u Unit) asked() cel.Bool {
 	if u.asks.IsZero() {
-		return u.Match
+		return cel.True()
 	}
-	return cel.And(u.asks, u.Match)
+	return u.asks
 }
+
+// applies is whether the unit says anything of a request.
+func (u Unit) applies() cel.Bool { return cel.And(u.asked(), u.Match) }
 
 // Keys are of the objects that the unit is in: units with the same key may share one.
 func (u Unit) Keys(o Options) []string {

@@ -171,9 +171,7 @@ func (w watch) violation(u Unit) (b cel.Bool, ok bool) {
 	if w.sayable(u.Match.Value) {
 		match = u.Match
 	}
-	if !u.asks.IsZero() { // of other requests what follows may be an error
-		match = cel.And(u.asks, match)
-	}
+	match = cel.And(u.asked(), match) // of other requests what follows may be an error
 	if no, ok := w.surely(u.Pre.Not()); ok {
 		some = no.Violation(w.variables)
 	}

@@ -70,17 +70,7 @@ type group struct {
 func (g group) with(units []Unit) group {
 	g.units, g.made = units, nil
 	if g.byKind {
-		g.targets = nil
-		for _, u := range units {
-			g.placeAll(u)
-		}
-		if rest := slices.DeleteFunc(slices.Clone(g.targets), placed.neverHappens); len(rest) > 0 {
-			g.targets = rest
-		}
-		g.units = slices.Clone(units)
-		for i, u := range g.units {
-			g.units[i].asks = g.asksOf(u)
-		}
+		g.ofUnits()
 	}
 	return g
 }
