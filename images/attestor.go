@@ -10,12 +10,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -276,54 +273,6 @@ func supported(key crypto.PublicKey) error {
 func affordable(key crypto.PublicKey) error {
 	if k, ok := key.(*rsa.PublicKey); ok && k.N.BitLen() > maxRSA {
 		return fmt.Errorf("an RSA key of %d bits is not tried; %d at most", k.N.BitLen(), maxRSA)
-	}
-	return nil
-}
-
-// affordableKeys refuses an entry of a log that has such a key somewhere, as PEM or not.
-func affordableKeys(body []byte) error {
-	var read any
-	if err := json.Unmarshal(body, &read); err != nil {
-		return fmt.Errorf("its log entry is no JSON: %w", err)
-	}
-	var look func(v any) error
-	look = func(v any) error {
-		var all []any
-		switch v := v.(type) {
-		case map[string]any:
-			all = slices.Collect(maps.Values(v))
-		case []any:
-			all = v
-		case string:
-			return affordableKey(v)
-		}
-		for _, one := range all {
-			if err := look(one); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return look(read)
-}
-
-// affordableKey is affordable of a text that may be a key or a certificate in base64.
-func affordableKey(text string) error {
-	der, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil
-	}
-	if block, _ := pem.Decode(der); block != nil {
-		der = block.Bytes
-	}
-	if c, err := x509.ParseCertificate(der); err == nil {
-		return affordable(c.PublicKey)
-	}
-	if key, err := x509.ParsePKCS1PublicKey(der); err == nil {
-		return affordable(key)
-	}
-	if key, err := x509.ParsePKIXPublicKey(der); err == nil {
-		return affordable(key)
 	}
 	return nil
 }

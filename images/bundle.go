@@ -26,7 +26,7 @@ import (
 //	gh attestation, cosign attest                                 predicateType of what is attested
 //
 // It is read into the layer that it would be under a tag, and verified as that is. What counts of
-// a log is its promise, which signs the time too; a proof of inclusion is not needed beside one. A
+// a log is its promise, which signs the time too; a proof of inclusion beside one is not looked at. A
 // log that promises nothing has that alone (log.go).
 
 // bundleMedia begins the types of artifacts that are bundles.
@@ -155,6 +155,11 @@ func readBundle(data []byte) (layer, dsse.Envelope, error) {
 		return layer{}, dsse.Envelope{}, fmt.Errorf("the bundle has more than %d certificates", maxBlocks)
 	}
 	out := layer{annotations: map[string]string{}, logged: with.GetTlogEntries()}
+	for _, e := range out.logged {
+		if e.KindVersion = kindOf(e.GetCanonicalizedBody()); len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0 {
+			e.InclusionProof = nil // which may be of any length
+		}
+	}
 	// Those that promise say a time too.
 	slices.SortStableFunc(out.logged, func(a, b *rekor.TransparencyLogEntry) int {
 		return cmp.Compare(len(b.GetInclusionPromise().GetSignedEntryTimestamp()), len(a.GetInclusionPromise().GetSignedEntryTimestamp()))

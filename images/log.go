@@ -1,14 +1,17 @@
 package images
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -70,13 +73,7 @@ func (s signed) isIn(e *rekor.TransparencyLogEntry, logs map[string]*root.Transp
 	if err := affordableKeys(e.GetCanonicalizedBody()); err != nil { // a log takes in what anybody signs
 		return err
 	}
-	s.entry = &rekor.TransparencyLogEntry{
-		LogIndex: e.GetLogIndex(), LogId: e.GetLogId(), KindVersion: kind, IntegratedTime: e.GetIntegratedTime(),
-		InclusionPromise: e.GetInclusionPromise(), InclusionProof: e.GetInclusionProof(), CanonicalizedBody: e.GetCanonicalizedBody(),
-	}
-	if len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0 { // which is enough; what proves it too may be of any length
-		s.entry.InclusionProof = nil
-	}
+	s.entry = e
 	_, err := verify.VerifyTlogEntry(&s, &material{logs: logs, key: s.by.key}, 1, false)
 	var other proof.RootMismatchError
 	switch {
@@ -84,6 +81,51 @@ func (s signed) isIn(e *rekor.TransparencyLogEntry, logs map[string]*root.Transp
 		return errors.New("its log entry is of another payload, or of another signature, or of another key")
 	case err != nil:
 		return inOneLine("its log entry", err)
+	}
+	return nil
+}
+
+// affordableKeys refuses an entry that has a key somewhere which is not affordable, as PEM or not.
+func affordableKeys(body []byte) error {
+	for read := json.NewDecoder(bytes.NewReader(body)); ; {
+		token, err := read.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("its log entry is no JSON: %w", err)
+		}
+		if text, ok := token.(string); ok {
+			if err := affordableIn(text); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// affordableIn refuses a text in base64 that has such a key or certificate in it.
+func affordableIn(text string) error {
+	text = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(text), "=")
+	data, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	ders := [][]byte{data}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		ders = append(ders, block.Bytes)
+	}
+	for _, der := range ders {
+		var key crypto.PublicKey
+		if c, err := x509.ParseCertificate(der); err == nil {
+			key = c.PublicKey
+		} else if k, err := x509.ParsePKCS1PublicKey(der); err == nil {
+			key = k
+		} else if key, err = x509.ParsePKIXPublicKey(der); err != nil {
+			continue
+		}
+		if err := affordable(key); err != nil {
+			return err
+		}
 	}
 	return nil
 }

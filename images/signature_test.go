@@ -477,6 +477,9 @@ func TestKeysThatCostMuch(t *testing.T) {
 	forged := log.Logged(l, testregistry.EntryOf(l, beside), time.Now())
 	s.Attach(image, "sig", forged)
 	says(t, "the key of an entry", verifier(t, Attestor{Key: k.PEM(), Log: log.PEM()}).Signed(t.Context(), local(), pin(t, image)), "bits")
+	behind := log.Logged(l, testregistry.EntryOf(l, root.Certificate()+beside), time.Now())
+	s.Attach(image, "sig", behind)
+	says(t, "a key behind another", verifier(t, Attestor{Key: k.PEM(), Log: log.PEM()}).Signed(t.Context(), local(), pin(t, image)), "bits")
 	promise := another.Logged(l, testregistry.EntryOf(l, beside), time.Now()).Annotations[testregistry.BundleKey]
 	_, rest, _ := strings.Cut(forged.Annotations[testregistry.BundleKey], `,"Payload"`)
 	promise, _, _ = strings.Cut(promise, `,"Payload"`)
