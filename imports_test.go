@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -35,7 +36,7 @@ func mayImport() map[string][]string {
 }
 
 // importLaw has a line for each room. The interpreter, which is the second opinion,
-// shares no code with what it judges; the tests of internal/e2e stand above all.
+// shares no code with what it judges; the tests of test/e2e stand above all.
 const importLaw = `diag:
 diag/internal/gencodes:
 internal/budget: policy
@@ -103,38 +104,40 @@ status/live: api/v1alpha1 compile controller internal/cluster policy report sche
 images:
 fixtures:
 cmd/kvap: everything
-internal/benchadmission: everything
-internal/benchadmission/plot:
-internal/benchwebhook: interp policy webhook webhook/certs
-internal/benchcluster: everything
-internal/measure:
-internal/measure/lower: cel compile policy schema translate
-internal/conformance: everything
-internal/controlplane:
+cmd/kvap-controller: controller internal/cluster internal/command internal/exit internal/incluster internal/input report vap
+cmd/kvap-dev: everything
+test/benchadmission: everything
+test/benchadmission/plot:
+test/benchwebhook: interp policy webhook webhook/certs
+test/benchcluster: everything
+tools/measure:
+tools/measure/lower: cel compile policy schema translate
+test/conformance: everything
+test/controlplane:
 internal/cluster: api/v1alpha1 cel internal/exit internal/input schema
 internal/judge: internal/defaulting internal/manifest internal/textdiff compile mutating policy translate vap vap/apiserver interp schema diag
 internal/defaulting: cel schema
 internal/deviation: policy
-internal/e2e:
-internal/e2e/check:
-internal/e2e/status:
-internal/e2e/scan:
-internal/e2e/record:
-internal/e2e/cleanup:
-internal/e2e/migrate:
-internal/e2e/kyverno:
-internal/e2e/replay:
-internal/e2e/deploy:
-internal/e2e/background:
-internal/e2e/controller:
-internal/e2e/webhook:
-internal/e2e/attempt: fixtures interp policy
-internal/e2e/chainsaw:
-internal/e2e/testcluster: api/v1alpha1 deploy/crds internal/controlplane
+test/e2e:
+test/e2e/check:
+test/e2e/status:
+test/e2e/scan:
+test/e2e/record:
+test/e2e/cleanup:
+test/e2e/migrate:
+test/e2e/kyverno:
+test/e2e/replay:
+test/e2e/deploy:
+test/e2e/background:
+test/e2e/controller:
+test/e2e/webhook:
+test/e2e/attempt: fixtures interp policy
+test/e2e/chainsaw:
+test/e2e/testcluster: api/v1alpha1 deploy/crds test/controlplane
 internal/manifest: diag
 internal/cores:
 internal/exit:
-internal/input: diag internal/exit internal/manifest
+internal/input: cel diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
@@ -142,18 +145,18 @@ internal/follow: cel compile diag policy schema translate
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/acceptance: diag internal/input policy
 internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy report schema vap
-internal/dev: api/v1alpha1 cleanup controller deploy/crds diag internal/controlplane internal/exit internal/incluster internal/input internal/kyverno internal/manifest internal/standin policy report vap webhook webhook/certs webhook/endpoint webhook/registration webhook/world
+internal/command: diag internal/exit internal/input policy
 internal/manual:
-internal/release:
-internal/snippets:
-internal/terminal:
+tools/release:
+tools/snippets:
+tools/terminal:
 internal/proven: images interp
 internal/signers: images policy diag
-internal/testregistry:
+test/testregistry:
 internal/textdiff:
 internal/turns:
-internal/standin: policy webhook/registration
-internal/kyverno: internal/controlplane
+test/standin: policy webhook/registration
+test/kyverno: test/controlplane
 internal/suite: internal/textdiff compile internal/defaulting internal/judge internal/deviation internal/manifest policy translate vap/apiserver interp schema diag
 `
 
@@ -177,11 +180,11 @@ func onlyThere() []confined {
 		{"github.com/google/cel-go", []string{"cel", "vap/apiserver", "interp", "interp/internal/cellib", "internal/budget"}},
 		{"github.com/jmespath-community/go-jmespath", []string{"jmespath", "interp"}},
 		{"go.yaml.in/yaml/v3", []string{"policy", "schema"}},
-		{"k8s.io/apiserver", []string{"cel", "vap/apiserver", "interp", "webhook", "webhook/registration", "webhook/world", "controller", "cmd/kvap"}},
+		{"k8s.io/apiserver", []string{"cel", "vap/apiserver", "interp", "webhook", "webhook/registration", "webhook/world", "controller"}},
 		{"k8s.io/pod-security-admission", []string{"interp"}},
-		{"github.com/sigstore", []string{"images", "internal/testregistry"}},
-		{"github.com/notaryproject", []string{"images", "internal/testregistry"}},
-		{"github.com/spf13/cobra", []string{"cmd/kvap"}},
+		{"github.com/sigstore", []string{"images", "test/testregistry"}},
+		{"github.com/notaryproject", []string{"images", "test/testregistry"}},
+		{"github.com/spf13/cobra", []string{"cmd/kvap", "cmd/kvap-controller", "cmd/kvap-dev"}},
 		{"text/template", nil}, // may call any method: a program with one keeps every method that it knows of
 		{"html/template", nil},
 		{"github.com/kyverno", nil}, // its Go types for these kinds are being deleted upstream
@@ -337,9 +340,31 @@ func TestConfinedImports(t *testing.T) {
 	for _, s := range sources(t) {
 		for p, at := range s.imports() {
 			for _, c := range onlyThere() {
-				if under(p, c.prefix) && !slices.Contains(c.homes, s.pkg) && !strings.HasPrefix(s.pkg, "internal/") {
+				room, _, _ := strings.Cut(s.pkg, "/")
+				if under(p, c.prefix) && !slices.Contains(c.homes, s.pkg) && !slices.Contains([]string{"internal", "test", "tools"}, room) {
 					t.Errorf("%s: %s must not import %s, only %v may", s.at(at), s.pkg, p, c.homes)
 				}
+			}
+		}
+	}
+}
+
+// What users run links no workshop: nothing that downloads, builds or starts Kubernetes, measures
+// or releases; and the image's program nothing that is for people at a terminal.
+func TestProgramsLinkNoWorkshop(t *testing.T) {
+	workshop := []string{"test", "tools"}
+	for program, without := range map[string][]string{
+		"cmd/kvap":            workshop,
+		"cmd/kvap-controller": append([]string{"migrate", "verify", "diff", "check", "celpolicy", "internal/suite", "internal/convert", "internal/manual"}, workshop...),
+	} {
+		out, err := exec.Command("go", "list", "-deps", "./"+program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for linked := range strings.Lines(string(out)) {
+			room, ours := strings.CutPrefix(strings.TrimSpace(linked), module+"/")
+			if ours && slices.ContainsFunc(without, func(p string) bool { return under(room, p) }) {
+				t.Errorf("%s links %s", program, room)
 			}
 		}
 	}

@@ -1,5 +1,5 @@
 // Package deploy_test holds what is installed to the types of the API server. What
-// an API server itself says is tested in internal/e2e/deploy.
+// an API server itself says is tested in test/e2e/deploy.
 package deploy_test
 
 import (

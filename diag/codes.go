@@ -246,7 +246,7 @@ const (
 	// DeletingPolicy or a NamespacedDeletingPolicy. It deletes on a schedule and judges no
 	// request, so there is nothing to convert, and no object is written for it.
 	//
-	// Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:
+	// Apply it as it is: `kvap-controller` runs it on its schedule. With kvap.dev/mode:
 	// enforce it deletes; in shadow its PolicyTranslation says what it would delete. The
 	// controller needs the permission to list and delete the kinds that it matches.
 	// `kvap convert --to kyverno` makes a DeletingPolicy of a cleanup policy.
@@ -493,7 +493,7 @@ const (
 	OtherRule Code = 209
 	// BackgroundOnly occurs when a policy has admission: false. Nothing judges its
 	// rules when objects are written, before the translation and after it. The scans
-	// of kvap controller --reports judge the objects that are there by them.
+	// of kvap-controller --reports judge the objects that are there by them.
 	//
 	// Remove admission: false, if the rules are to count when objects are written.
 	//
@@ -651,7 +651,7 @@ const (
 	// that it has changed already. Such a rule adds to the end of a list, or what it writes
 	// depends on what it wrote before, such as an image with a registry put in front. While a
 	// policy goes from the webhook to the API server, or back, a request may be changed by
-	// both. So the webhook of kvap controller keeps such rules; kvap convert, and a controller
+	// both. So the webhook of kvap-controller keeps such rules; kvap convert, and a controller
 	// without its webhook, make them native.
 	//
 	// Write the rule so that what it writes does not depend on what it wrote before. Replace
@@ -660,19 +660,19 @@ const (
 	//
 	// Example:
 	//
-	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
+	//	$ kvap-controller --webhook-address :9443 --webhook-service kvap-webhook
 	RunsOnce Code = 222
 	// LateKind occurs in a cluster when a mutate rule is about a kind that is not built in, or
 	// about every kind. For some seconds after a kind is defined, or defined anew, an API
 	// server refuses whatever a MutatingAdmissionPolicy is to change of it, or stores it
-	// unchanged under failurePolicy Ignore. So the webhook of kvap controller keeps such
+	// unchanged under failurePolicy Ignore. So the webhook of kvap-controller keeps such
 	// rules; kvap convert, and a controller without its webhook, make them native.
 	//
 	// Nothing is to be done.
 	//
 	// Example:
 	//
-	//	$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook
+	//	$ kvap-controller --webhook-address :9443 --webhook-service kvap-webhook
 	LateKind Code = 223
 	// NoKyvernoForm occurs with --to kyverno, when a rule has a native form and none among
 	// Kyverno's kinds in CEL. It may ask for something that these kinds do not have, such as

@@ -329,7 +329,7 @@ func describe(c Code) (name, text, example string) {
 				"DeletingPolicy or a NamespacedDeletingPolicy. It deletes on a schedule and judges no\n" +
 				"request, so there is nothing to convert, and no object is written for it.\n" +
 				"\n" +
-				"Apply it as it is: `kvap controller` runs it on its schedule. With kvap.dev/mode:\n" +
+				"Apply it as it is: `kvap-controller` runs it on its schedule. With kvap.dev/mode:\n" +
 				"enforce it deletes; in shadow its PolicyTranslation says what it would delete. The\n" +
 				"controller needs the permission to list and delete the kinds that it matches.\n" +
 				"`kvap convert --to kyverno` makes a DeletingPolicy of a cleanup policy.",
@@ -540,7 +540,7 @@ func describe(c Code) (name, text, example string) {
 		return "BackgroundOnly",
 			"Occurs when a policy has admission: false. Nothing judges its\n" +
 				"rules when objects are written, before the translation and after it. The scans\n" +
-				"of kvap controller --reports judge the objects that are there by them.\n" +
+				"of kvap-controller --reports judge the objects that are there by them.\n" +
 				"\n" +
 				"Remove admission: false, if the rules are to count when objects are written.",
 			"apiVersion: kyverno.io/v1\n" +
@@ -702,23 +702,23 @@ func describe(c Code) (name, text, example string) {
 				"that it has changed already. Such a rule adds to the end of a list, or what it writes\n" +
 				"depends on what it wrote before, such as an image with a registry put in front. While a\n" +
 				"policy goes from the webhook to the API server, or back, a request may be changed by\n" +
-				"both. So the webhook of kvap controller keeps such rules; kvap convert, and a controller\n" +
+				"both. So the webhook of kvap-controller keeps such rules; kvap convert, and a controller\n" +
 				"without its webhook, make them native.\n" +
 				"\n" +
 				"Write the rule so that what it writes does not depend on what it wrote before. Replace\n" +
 				"the registry of an image under a precondition that asks whether it is there; add an\n" +
 				"element by its name.",
-			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
+			"$ kvap-controller --webhook-address :9443 --webhook-service kvap-webhook"
 	case LateKind:
 		return "LateKind",
 			"Occurs in a cluster when a mutate rule is about a kind that is not built in, or\n" +
 				"about every kind. For some seconds after a kind is defined, or defined anew, an API\n" +
 				"server refuses whatever a MutatingAdmissionPolicy is to change of it, or stores it\n" +
-				"unchanged under failurePolicy Ignore. So the webhook of kvap controller keeps such\n" +
+				"unchanged under failurePolicy Ignore. So the webhook of kvap-controller keeps such\n" +
 				"rules; kvap convert, and a controller without its webhook, make them native.\n" +
 				"\n" +
 				"Nothing is to be done.",
-			"$ kvap controller --webhook-address :9443 --webhook-service kvap-webhook"
+			"$ kvap-controller --webhook-address :9443 --webhook-service kvap-webhook"
 	case NoKyvernoForm:
 		return "NoKyvernoForm",
 			"Occurs with --to kyverno, when a rule has a native form and none among\n" +

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 func TestAttested(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 func TestBundles(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // bundleOf is a bundle of a key, of which a log knows, with its one entry changed.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // A mirrored is a TUF repository, and what is kept of it.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // stampedBy is a trust that has a timestamp authority too, since a time.

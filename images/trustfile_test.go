@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // rootFile is a trusted root of an authority, as a file has it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // timed is the PEM of a key with headers.

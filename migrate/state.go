@@ -73,7 +73,7 @@ type ControllerStatus struct {
 func (s ControllerStatus) as(mode string, policy *unstructured.Unstructured) Judging {
 	switch {
 	case !s.Exists:
-		return Judging{Why: "the controller has not said anything of it; see that one runs: kvap controller --help"}
+		return Judging{Why: "the controller has not said anything of it; see that one runs: kvap-controller --help"}
 	case s.UID != policy.GetUID():
 		return Judging{Why: "the controller speaks of an earlier policy of this name"}
 	case s.Mode != mode:

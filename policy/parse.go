@@ -112,7 +112,7 @@ func (f *File) object(doc *Node, kind, version string, known diag.List) diag.Lis
 		c.Invalid = known.HasErrors() || r.ds.HasErrors()
 		f.Cleanups = append(f.Cleanups, c)
 		return append(r.ds, diag.Warnf(doc.Pos, diag.OnSchedule,
-			"a %s deletes on a schedule and judges no request, so nothing is written for it; apply it as it is: kvap controller runs it where its mode is enforce", kind))
+			"a %s deletes on a schedule and judges no request, so nothing is written for it; apply it as it is: kvap-controller runs it where its mode is enforce", kind))
 	case "PolicyException":
 		read := r.exception
 		if strings.HasPrefix(doc.Get("apiVersion").text(), "policies.kyverno.io/") {

@@ -14,7 +14,7 @@ import (
 // BenchmarkValidate is the way of a request without its connection, by the policies
 // of the measurement that `make bench-webhook` makes.
 func BenchmarkValidate(b *testing.B) {
-	text, err := os.ReadFile("../internal/benchwebhook/policies.yaml")
+	text, err := os.ReadFile("../test/benchwebhook/policies.yaml")
 	if err != nil {
 		b.Fatal(err)
 	}

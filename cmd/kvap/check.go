@@ -15,6 +15,7 @@ import (
 	"github.com/kvap/kvap/internal/acceptance"
 	"github.com/kvap/kvap/internal/checking"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -77,10 +78,10 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 		}
 		return runCheck(cmd, args, f, config)
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
-	addChoice(fs, &f.output, "output", "text", "output format: text, wide, json, sarif, junit, markdown, github or html", "text", "wide", "json", "sarif", "junit", "markdown", "github", "html")
-	addChoice(fs, &f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note", severities()...)
+	command.AddChoice(fs, &f.output, "output", "text", "output format: text, wide, json, sarif, junit, markdown, github or html", "text", "wide", "json", "sarif", "junit", "markdown", "github", "html")
+	command.AddChoice(fs, &f.failOn, "fail-on", "error", "what makes the exit code 1: error, warning or note", severities()...)
 	fs.StringSliceVar(&f.releases, "kubernetes-version", []string{cel.Default.String()}, "a Kubernetes release to check for; may be given several times")
 	fs.StringSliceVar(&f.only, "only", nil, "what to look at: types, cost or lint, to which belongs what converting says; all of them by default")
 	fs.StringToIntVar(&f.sizes, "size", nil, "how large a field is assumed to be, by its name or path: containers=50,object.metadata.labels=20")
@@ -93,7 +94,7 @@ input, 3 a runtime error, 4 some of the input was left out.`,
 	fs.BoolVar(&f.cluster, "cluster", false, "take the release and the types from a cluster, and the policies where there is no PATH")
 	f.connectTo.addConnection(fs)
 	f.viewFlags.add(fs, "no progress, and errors only", "show notes too")
-	addRecursive(fs)
+	command.AddRecursive(fs)
 	return cmd
 }
 
@@ -205,7 +206,7 @@ func (f *checkFlags) configure(cmd *cobra.Command, args []string) (*acceptance.C
 			}
 		}
 	}
-	return config, checkChoices(cmd, nil)
+	return config, command.CheckChoices(cmd, nil)
 }
 
 // isOfOneRun tells of the flags of check that say what one run is about.

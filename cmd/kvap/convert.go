@@ -16,11 +16,11 @@ import (
 
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/folder"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -79,15 +79,15 @@ was left out or guessed otherwise with 1.`,
 			return runConvert(cmd, args, f)
 		},
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringVarP(&f.output, "output", "o", "", "yaml (default, also -) or json on standard output, or a folder to write; wide: yaml, and a summary of all policies")
 	fs.StringVar(&f.outputDir, "output-dir", "", "a folder to write; -o then says the format of its files")
-	addChoice(fs, &f.remainder, "remainder-kind", convert.RemainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)", convert.RemainderKvap, convert.RemainderKyverno)
+	command.AddChoice(fs, &f.remainder, "remainder-kind", convert.RemainderKvap, "what the policies of remainder/ are of: kvap (kvap.dev/v1alpha1, for its controller) or kyverno (for Kyverno up to 1.19)", convert.RemainderKvap, convert.RemainderKyverno)
 	fs.BoolVar(&f.prune, "prune", false, "remove files of the folder that an earlier run wrote, and this one did not")
 	fs.BoolVar(&f.force, "force", false, "replace files of the folder that kvap did not write, or that are among the input")
 	fs.StringVar(&f.report, "report", "", "write a report to this file, or - for standard output")
-	addChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending; text without one)", "text", "json", "markdown", "sarif", "junit", "github", "html")
+	command.AddChoice(fs, &f.reportForm, "report-format", "", "text, json, markdown, sarif, junit, github or html (default by the file's ending; text without one)", "text", "json", "markdown", "sarif", "junit", "github", "html")
 	fs.BoolVar(&f.strict, "strict", false, "exit with 1 when a rule has no native form, does something else than it seems, or a key stands twice")
 	fs.BoolVar(&f.empty, "allow-empty", false, "it is no error where there is nothing to convert, and files without policies are passed over")
 	addChoices(fs, &f.Flags)
@@ -95,10 +95,10 @@ was left out or guessed otherwise with 1.`,
 	fs.StringSliceVar(&f.namespaces, "exclude-namespaces", vap.DefaultExcludedNamespaces(), "namespaces that bindings leave out; none for none")
 	fs.BoolVar(&f.static, "static", false, "make static manifests for an API server's own folder")
 	fs.StringSliceVar(&f.param, "param", nil, "files of ConfigMaps and other params that --static writes into the policies")
-	addChoice(fs, &f.to, "to", convert.ToNative, "what policies become: native objects of the API server, or kyverno: ValidatingPolicies, MutatingPolicies and DeletingPolicies of policies.kyverno.io", convert.ToNative, convert.ToKyverno)
-	addChoice(fs, &f.kyverno, "kyverno-version", "1.19", "with --to kyverno, the version of Kyverno that they are for", convert.KyvernoVersions()...)
+	command.AddChoice(fs, &f.to, "to", convert.ToNative, "what policies become: native objects of the API server, or kyverno: ValidatingPolicies, MutatingPolicies and DeletingPolicies of policies.kyverno.io", convert.ToNative, convert.ToKyverno)
+	command.AddChoice(fs, &f.kyverno, "kyverno-version", "1.19", "with --to kyverno, the version of Kyverno that they are for", convert.KyvernoVersions()...)
 	f.viewFlags.add(fs, "no summary, and of the diagnostics only errors", "notes too, such as what was passed over, and all policies in the summary")
-	addRecursive(fs)
+	command.AddRecursive(fs)
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml", "json", "wide"}, cobra.ShellCompDirectiveDefault)) // as in offer
 	return cmd
 }
@@ -109,7 +109,7 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	if err != nil {
 		return err
 	}
-	if choices.Emit.ExcludeNamespaces, err = excludedNamespaces(f.namespaces); err != nil {
+	if choices.Emit.ExcludeNamespaces, err = command.ExcludedNamespaces(f.namespaces); err != nil {
 		return err
 	}
 	choices.Translate.PackMutations = choices.Translate.Pack == translate.PackMatch
@@ -273,28 +273,6 @@ func seemsOtherwise(r *compile.Rule) bool {
 // withCode tells of rules with a code.
 func withCode(code diag.Code) func(*compile.Rule) bool {
 	return func(r *compile.Rule) bool { return slices.Contains(r.Codes, code) }
-}
-
-// excludedNamespaces reads the names of --exclude-namespaces.
-func excludedNamespaces(names []string) ([]string, error) {
-	if slices.Equal(names, []string{"none"}) {
-		return []string{}, nil
-	}
-	if len(names) == 0 {
-		return nil, errors.New("--exclude-namespaces wants names of namespaces, or none")
-	}
-	for i, name := range names {
-		switch {
-		case name == "none":
-			return nil, errors.New("--exclude-namespaces none stands alone; drop it, or the other names")
-		case !policy.IsLabel(name):
-			return nil, fmt.Errorf("--exclude-namespaces %q: no namespace can be called that; "+
-				"give names of lower-case letters, digits and '-', with commas between (there are no wildcards)", name)
-		case slices.Contains(names[:i], name):
-			return nil, fmt.Errorf("--exclude-namespaces names %s twice", name)
-		}
-	}
-	return names, nil
 }
 
 // destination says where objects go. Two things on standard output would be one

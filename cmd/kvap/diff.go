@@ -13,6 +13,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/diff"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -88,11 +89,11 @@ Exit codes: 0 no difference was found, 1 some was, 2 something cannot be compare
   kvap diff --live policies/`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	flags := inOrder(cmd)
+	flags := command.InOrder(cmd)
 	flags.StringVar(&f.budget, "budget", fmt.Sprint(diff.DefaultRequests), "for each pair of policies, a number of requests or a time such as 10s")
 	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
 	flags.StringSliceVar(&f.ignore, "ignore", nil, "kinds of differences that do not count: "+strings.Join(kindsOfDifference(), ", "))
-	addChoice(flags, &f.output, "output", "table", "table, json, sarif, github or markdown", "table", "json", "sarif", "github", "markdown")
+	command.AddChoice(flags, &f.output, "output", "table", "table, json, sarif, github or markdown", "table", "json", "sarif", "github", "markdown")
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules of both sides look up")
 	flags.BoolVar(&f.allowThin, "allow-thin", false, "a pair of which no request shows anything is no finding")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/exit"
@@ -86,15 +87,15 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 			return runEvaluation(cmd, slices.Concat(args, f.files), f)
 		},
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.Resources, "resource", nil, "a file or folder of resources, or - for standard input")
 	fs.StringSliceVar(&f.Requests, "requests", nil, "a file of recorded requests, or - for standard input")
 	fs.StringSliceVar(&f.Documents, "json", nil, "a JSON or YAML document that is no object of a cluster, for policies with evaluation.mode JSON, or - for standard input")
-	addChoice(fs, &f.Output, "output", "table", "table, wide, json, yaml or jsonl", evaluate.Outputs()...)
-	addChoice(fs, &f.FailOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never", evaluate.FailOns()...)
+	command.AddChoice(fs, &f.Output, "output", "table", "table, wide, json, yaml or jsonl", evaluate.Outputs()...)
+	command.AddChoice(fs, &f.FailOn, "fail-on", "disagree", "what ends with 1: disagree (the two judges differ), deny (that, or a violation) or never", evaluate.FailOns()...)
 	fs.StringVar(&f.Operation, "operation", "", "what is done with the resources: CREATE (default), UPDATE (default with --old) or DELETE")
-	offer(fs, "operation", "CREATE", "UPDATE", "DELETE")
+	command.Offer(fs, "operation", "CREATE", "UPDATE", "DELETE")
 	fs.StringSliceVar(&f.Old, "old", nil, "a file with the resources as they were, for UPDATE")
 	fs.StringVar(&f.User, "user", "kubernetes-admin", "who acts on the resources")
 	fs.StringSliceVar(&f.Groups, "group", []string{"system:authenticated"}, "the user's groups")
@@ -112,7 +113,7 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 	f.registryFlags.add(fs)
 	addMutations(fs, &f.Flags)
 	f.viewFlags.add(fs, "of the table only violations and disagreements, of the diagnostics only errors", "rules that have nothing to say too, and notes")
-	addRecursive(fs)
+	command.AddRecursive(fs)
 	return cmd
 }
 
@@ -186,7 +187,7 @@ func (f evalFlags) check(paths []string) error {
 	if _, err := input.OneOf("--operation", f.Operation, "CREATE", "UPDATE", "DELETE"); err != nil && f.Operation != "" {
 		return fmt.Errorf("%w; a CONNECT is judged with --requests", err)
 	}
-	if _, err := exceptionNamespaces(f.exempt); err != nil {
+	if _, err := command.ExceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/follow"
@@ -58,7 +59,7 @@ func newExplain() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&file, "filename", "f", "", "a file or a folder of policies whose rules are followed, - for standard input")
-	addChoice(cmd.Flags(), &output, "output", "text", "output format: text or json", "text", "json")
+	command.AddChoice(cmd.Flags(), &output, "output", "text", "output format: text or json", "text", "json")
 	return cmd
 }
 

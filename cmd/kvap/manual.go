@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/manual"
 )
@@ -22,7 +23,7 @@ func newManual() *cobra.Command {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return exit.Runtime(err)
 			}
-			for _, p := range manual.Pages(cmd.Root(), "kvap "+version().Version) {
+			for _, p := range manual.Pages(cmd.Root(), "kvap "+command.Version()) {
 				if err := os.WriteFile(filepath.Join(args[0], p.File), []byte(p.Text), 0o644); err != nil {
 					return exit.Runtime(err)
 				}
@@ -35,9 +36,9 @@ func newManual() *cobra.Command {
 func oneFolder(cmd *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return fmt.Errorf("%s needs a DIR: the folder to write into", typed(cmd))
+		return fmt.Errorf("%s needs a DIR: the folder to write into", command.Typed(cmd))
 	case 1:
 		return nil
 	}
-	return fmt.Errorf("%s takes one DIR, and got %d", typed(cmd), len(args))
+	return fmt.Errorf("%s takes one DIR, and got %d", command.Typed(cmd), len(args))
 }

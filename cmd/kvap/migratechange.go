@@ -16,6 +16,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -62,7 +63,7 @@ func newMigrateChange(v changeVerb) *cobra.Command {
 		Long: v.long + `
 
 Policies are named as NAME or NAMESPACE/NAME, or chosen by --all or -l. The cluster
-needs a running kvap controller. Each policy has a record (kubectl get migrations),
+needs a running kvap-controller. Each policy has a record (kubectl get migrations),
 into which the intention is written first; a run that was ended in between, however,
 is gone on with by running it again.
 
@@ -76,7 +77,7 @@ Exit codes: 0 done, 1 refused, 2 usage or unreadable input, 3 a runtime error, 4
 of the policies were left.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateChange(cmd, v, args, f) },
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	if v.flags != nil {
 		v.flags(cmd, &f)
 	}
@@ -84,11 +85,11 @@ of the policies were left.`,
 	fs.BoolVarP(&f.every, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
 	f.sourceFlags.add(fs, "take the policies of this file or folder; with --output-dir no cluster is asked", "a kustomize folder to render and read, as with -f")
-	addChoice(fs, &f.output, "output", "table", "table, json or markdown", "table", "json", "markdown")
+	command.AddChoice(fs, &f.output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	fs.StringVar(&f.outputDir, "output-dir", "", "write what would be done into this folder, as kustomize components, in place of doing it")
-	addChoice(fs, &f.remainder, "remainder-kind", convert.RemainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)", convert.RemainderKvap, convert.RemainderKyverno)
+	command.AddChoice(fs, &f.remainder, "remainder-kind", convert.RemainderKvap, "with --output-dir, what the steps write into: kvap (policies of kvap.dev/v1alpha1) or kyverno (Kyverno's own, which it takes up to 1.19)", convert.RemainderKvap, convert.RemainderKyverno)
 	fs.BoolVar(&f.force, "force", false, "replace files of that folder that kvap did not write, or that were changed since")
-	addChoice(fs, &f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too", "none", "client", "server")
+	command.AddChoice(fs, &f.dryRun, "dry-run", "none", "none; client: say what would be done; server: have the API server try it too", "none", "client", "server")
 	fs.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	fs.BoolVar(&f.ownedToo, "ignore-gitops", false, "also change policies that Argo CD, Flux or Helm manages")
 	fs.DurationVar(&f.wait, "wait", 5*time.Minute, "how long to wait for the controller or Kyverno; with several policies, two seconds longer for each")
@@ -130,7 +131,7 @@ a policy of kvap.dev has the others. auto takes the first that is possible.`,
 			fs := cmd.Flags()
 			fs.StringVar(&f.accept, "accept", "", "why it may go on without a comparison that speaks for it")
 			fs.DurationVar(&f.maxAge, "max-age", 24*time.Hour, "how old a comparison may be")
-			addChoice(fs, &f.way, "way", "auto", "how Kyverno is switched off: auto, admission, replace or remove", "auto", "admission", "replace", "remove")
+			command.AddChoice(fs, &f.way, "way", "auto", "how Kyverno is switched off: auto, admission, replace or remove", "auto", "admission", "replace", "remove")
 		},
 	})
 }
@@ -152,8 +153,8 @@ the policies as they are in the files.`,
   kvap migrate rollback -f policies/ --output-dir migration/`,
 		flags: func(cmd *cobra.Command, f *changeFlags) {
 			fs := cmd.Flags()
-			addChoice(fs, &f.way, "way", "auto", "with -f, how Kyverno was switched off, where that was said to enforce", "auto", "admission", "replace", "remove")
-			addChoice(fs, &f.to, "to", string(v1alpha1.StageNone), "where to end: none, as before; or shadow", "none", "shadow")
+			command.AddChoice(fs, &f.way, "way", "auto", "with -f, how Kyverno was switched off, where that was said to enforce", "auto", "admission", "replace", "remove")
+			command.AddChoice(fs, &f.to, "to", string(v1alpha1.StageNone), "where to end: none, as before; or shadow", "none", "shadow")
 			fs.StringVar(&f.accept, "accept", "", "why changes to a policy of kvap.dev may be lost")
 		},
 	})
@@ -179,7 +180,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	if f.fromFiles() && f.outputDir != "" {
 		return f.runOffline(cmd, goal, names)
 	}
-	ctx, stop := untilTold(cmd)
+	ctx, stop := command.UntilTold(cmd)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), false)
 	var left []report.HandedOverPolicy

@@ -17,6 +17,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/exit"
@@ -95,7 +96,7 @@ runtime error, 4 some of the input was left out.`,
   kvap migrate compare -f policies/ -f native/ --resource dump.yaml --policy-reports reports.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runCompare(cmd, args, f) },
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder of policies, and of the native objects in their place; no cluster is asked", "a kustomize folder to render and read, as if it were a file")
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	fs.StringVarP(&f.selector, "selector", "l", "", "policies with these labels")
@@ -108,15 +109,15 @@ runtime error, 4 some of the input was left out.`,
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.DurationVar(&f.wait, "for", 0, "go on looking for so long, for instance 24h; what comes in counts")
 	fs.DurationVar(&f.every, "every", 30*time.Second, "with --for, how often to look")
-	addChoice(fs, &f.output, "output", "table", "table, json or markdown", "table", "json", "markdown")
+	command.AddChoice(fs, &f.output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	fs.StringVar(&f.save, "save", "", "write the requests that the sides disagree on to this file, for kvap eval --requests")
-	addChoice(fs, &f.dryRun, "dry-run", "none", "none; client: do not record the result; server: have the API server try it only", "none", "client", "server")
+	command.AddChoice(fs, &f.dryRun, "dry-run", "none", "none; client: do not record the result; server: have the API server try it only", "none", "client", "server")
 	fs.Lookup("dry-run").NoOptDefVal = "client"
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces whose PolicyExceptions count; none for none, * for all")
 	addPackedByMatch(fs, &f.Flags)
 	f.clusterFlags.add(fs)
 	f.viewFlags.add(fs, "no progress, and of the diagnostics only errors", "notes too")
-	addRecursive(fs)
+	command.AddRecursive(fs)
 	return cmd
 }
 
@@ -138,7 +139,7 @@ func (f compareFlags) check(named bool) error {
 	if err := input.StdinOnce(f.files, f.resources, f.reports, f.requests, f.audit, f.param); err != nil {
 		return err
 	}
-	if _, err := exceptionNamespaces(f.exempt); err != nil {
+	if _, err := command.ExceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
 	if _, err := f.from(time.Now()); err != nil {
@@ -182,7 +183,7 @@ func runCompare(cmd *cobra.Command, names []string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilTold(cmd)
+	ctx, stop := command.UntilTold(cmd)
 	defer stop()
 	c := &comparison{flags: f, choices: choices, stdin: cmd.InOrStdin(), progress: newProgress(cmd.ErrOrStderr(), f.quiet)}
 	o, err := c.options(names)

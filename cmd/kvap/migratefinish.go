@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 )
 
@@ -18,7 +19,7 @@ order. It changes nothing: what to uninstall is up to you.
 
 Exit codes: 0 nothing needs Kyverno any more, 1 something does, 2 usage, 3 no cluster
 answers.`,
-		Args: noArgument,
+		Args: command.NoArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			reader, err := f.reader(0)
 			if err != nil {
@@ -34,8 +35,8 @@ answers.`,
 			return exit.Runtime(err)
 		},
 	}
-	fs := inOrder(cmd)
-	addChoice(fs, &output, "output", "table", "table, json or markdown", "table", "json", "markdown")
+	fs := command.InOrder(cmd)
+	command.AddChoice(fs, &output, "output", "table", "table, json or markdown", "table", "json", "markdown")
 	f.addConnection(fs)
 	return cmd
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -58,18 +59,18 @@ input was left out.`,
 			return runMigratePlan(cmd, f)
 		},
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	f.sourceFlags.add(fs, "a file or folder to read, as if it were a PATH", "a kustomize folder to render and read")
 	fs.StringSliceVar(&f.resources, "resource", nil, "a file or folder of objects; with a cluster, beside those that it has")
 	fs.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
-	addChoice(fs, &f.output, "output", "table", "table, json, markdown or html", "table", "json", "markdown", "html")
+	command.AddChoice(fs, &f.output, "output", "table", "table, json, markdown or html", "table", "json", "markdown", "html")
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of the cluster whose PolicyExceptions count; none for none, * for all")
 	addPackedByMatch(fs, &f.Flags)
 	addMutations(fs, &f.Flags)
 	fs.Lookup("params").DefValue, f.Params = "kvap", "kvap" // as the controller does by default
 	f.addConnection(fs)
 	f.viewFlags.add(fs, "", "all diagnostics, with their places; else only errors")
-	addRecursive(fs)
+	command.AddRecursive(fs)
 	return cmd
 }
 
@@ -77,14 +78,14 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err := input.StdinOnce(f.files, f.resources, f.param); err != nil {
 		return err
 	}
-	if _, err := exceptionNamespaces(f.exempt); err != nil {
+	if _, err := command.ExceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
 	choices, err := f.Choices()
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilTold(cmd)
+	ctx, stop := command.UntilTold(cmd)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), false)
 	o := planning.Options{

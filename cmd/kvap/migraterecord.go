@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/migrate/compare"
@@ -62,7 +63,7 @@ nobody else, and never take more than --max-size: the oldest go.
 
 The API server must reach the webhook: by --webhook-url https://HOST:PORT, where this
 machine is called HOST, or by --webhook-service in a Pod. Without either, it listens on
-loopback, which is enough for an API server on this machine, as that of kvap dev.
+loopback, which is enough for an API server on this machine, as that of kvap-dev.
 
 If the process is killed, the configuration stays behind and does no harm: API servers
 go on without an answer. Record again, or kvap migrate record --remove, takes it away.
@@ -73,7 +74,7 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
   kvap migrate record --remove`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd, args, f) },
 	}
-	fs := inOrder(cmd)
+	fs := command.InOrder(cmd)
 	fs.StringVar(&f.dir, "output-dir", "", "the folder for the recorded requests")
 	f.sourceFlags.add(fs, "a file or folder of policies, in place of those of the cluster", "a kustomize folder to render and read, as if it were a file")
 	fs.DurationVar(&f.For, "for", 0, "how long to record, for instance 1h; until Ctrl-C by default")
@@ -91,7 +92,7 @@ Exit codes: 0 all were recorded, 2 usage, 3 a runtime error, 4 some were not.`,
 	fs.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	f.clusterFlags.add(fs)
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress")
-	addRecursive(fs)
+	command.AddRecursive(fs)
 	return cmd
 }
 
@@ -138,7 +139,7 @@ func runRecord(cmd *cobra.Command, names []string, f recordFlags) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilTold(cmd)
+	ctx, stop := command.UntilTold(cmd)
 	defer stop()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	f.ExcludeNamespaces, f.ExcludeGroups = none(f.ExcludeNamespaces), none(f.ExcludeGroups)

@@ -10,11 +10,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/kvap/kvap/internal/snippets"
+	"github.com/kvap/kvap/tools/snippets"
 )
 
 // What the README says to copy works: the ways that need no cluster are run as they stand.
-// internal/e2e/deploy runs the other one.
+// test/e2e/deploy runs the other one.
 func TestReadmeCommands(t *testing.T) {
 	data, err := os.ReadFile("../../README.md")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/internal/acceptance"
-	"github.com/kvap/kvap/internal/snippets"
+	"github.com/kvap/kvap/tools/snippets"
 )
 
 // recipe is the block of docs/ci.md below a heading.
@@ -124,9 +124,9 @@ git init -q . && git add native`); code != 0 {
 	}
 }
 
-// The image is that of the chart, and its arguments are the program's.
+// The image is that of helm test, and its arguments are the program's.
 func TestRecipeImage(t *testing.T) {
-	var values struct{ Image struct{ Repository string } }
+	var values struct{ TestImage struct{ Repository string } }
 	var chart struct{ AppVersion string }
 	for file, into := range map[string]any{"values.yaml": &values, "Chart.yaml": &chart} {
 		data, err := os.ReadFile(filepath.Join("../../deploy/chart", file))
@@ -137,9 +137,9 @@ func TestRecipeImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before, args, ok := strings.Cut(recipe(t, "Container image", "sh"), values.Image.Repository+":"+chart.AppVersion+" ")
+	before, args, ok := strings.Cut(recipe(t, "Container image", "sh"), values.TestImage.Repository+":"+chart.AppVersion+" ")
 	if !ok || !strings.HasPrefix(before, "docker run ") {
-		t.Fatalf("docs/ci.md does not run %s:%s", values.Image.Repository, chart.AppVersion)
+		t.Fatalf("docs/ci.md does not run %s:%s", values.TestImage.Repository, chart.AppVersion)
 	}
 	dir, env := workplace(t)
 	if out, code := sh(t, dir, env, "mkdir policies && cp good.yaml policies && kvap "+args); code != 0 {

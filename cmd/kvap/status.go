@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/status"
@@ -50,8 +51,8 @@ Exit codes: 0 all is well, 1 something is not, 2 usage, 3 no cluster answers,
   kvap status --watch`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runStatus(cmd, args, f) },
 	}
-	flags := inOrder(cmd)
-	addChoice(flags, &f.output, "output", "table", "table, wide, json, yaml or name", "table", "wide", "json", "yaml", "name")
+	flags := command.InOrder(cmd)
+	command.AddChoice(flags, &f.output, "output", "table", "table, wide, json, yaml or name", "table", "wide", "json", "yaml", "name")
 	flags.BoolVarP(&f.watch, "watch", "w", false, "go on, and show the status again when it has changed")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "namespaced policies of all namespaces")
 	flags.StringVarP(&f.selector, "selector", "l", "", "only policies with these labels")
@@ -65,7 +66,7 @@ func runStatus(cmd *cobra.Command, names []string, f statusFlags) error {
 	if err != nil {
 		return fmt.Errorf("-l %s: %w", f.selector, err)
 	}
-	if _, err := exceptionNamespaces(f.exempt); err != nil {
+	if _, err := command.ExceptionNamespaces(f.exempt); err != nil {
 		return err
 	}
 	c, err := f.connect()

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -67,9 +68,9 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 			return test(cmd, args, f)
 		},
 	}
-	flags := inOrder(cmd)
+	flags := command.InOrder(cmd)
 	flags.StringVar(&f.file, "file-name", "kyverno-test.yaml", "the name of suites to look for in folders")
-	addChoice(flags, &f.output, "output", "table", "table, wide, json, junit, sarif, markdown, github or html", "table", "wide", "json", "junit", "sarif", "markdown", "github", "html")
+	command.AddChoice(flags, &f.output, "output", "table", "table, wide, json, junit, sarif, markdown, github or html", "table", "wide", "json", "junit", "sarif", "markdown", "github", "html")
 	flags.BoolVar(&f.only, "fail-only", false, "of the table only what did not pass")
 	flags.BoolVar(&f.strict, "strict", false, "exit with 1 when a row deviates, was excluded or not judged")
 	flags.BoolVar(&f.filled, "defaults", false, "fill resources in as an API server does, which the Kyverno command line does not")
@@ -77,7 +78,7 @@ Exit codes: 0 nothing failed, 1 a row failed, 2 usage or no row could be judged,
 	f.registryFlags.add(flags)
 	addMutations(flags, &f.Flags)
 	f.viewFlags.add(flags, "no progress, of the diagnostics only errors, and of the table only what did not pass", "notes too, such as which file took the place of another")
-	addRecursive(flags)
+	command.AddRecursive(flags)
 	return cmd
 }
 

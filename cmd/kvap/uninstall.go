@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/internal/cluster"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/report"
 )
@@ -31,7 +32,7 @@ It changes nothing, and uninstalls nothing: helm uninstall does, or kubectl dele
 Exit codes: 0 done, 2 usage, 3 no cluster answers.`,
 		Example: `  kvap uninstall
   kvap uninstall --context production`,
-		Args: noArgument,
+		Args: command.NoArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.connect()
 			if err != nil {
@@ -44,7 +45,7 @@ Exit codes: 0 done, 2 usage, 3 no cluster answers.`,
 			return exit.Runtime(left.WriteText(cmd.OutOrStdout()))
 		},
 	}
-	f.addConnection(inOrder(cmd))
+	f.addConnection(command.InOrder(cmd))
 	return cmd
 }
 

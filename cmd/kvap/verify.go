@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
@@ -80,18 +81,18 @@ usage or no policy could be read, 3 a runtime error, 4 some of the input was lef
 			return runVerify(cmd, slices.Concat(args, f.files), f)
 		},
 	}
-	flags := inOrder(cmd)
+	flags := command.InOrder(cmd)
 	f.sourceFlags.add(flags, "a file or folder of policies, as if it were a PATH", "a kustomize folder to render and read")
 	flags.StringVar(&f.budget, "budget", "2000", "for each policy, a number of requests or a time such as 10s")
 	flags.Uint64Var(&f.seed, "seed", 1, "the same seed gives the same run")
-	addChoice(flags, &f.output, "output", "table", "table or json", "table", "json")
+	command.AddChoice(flags, &f.output, "output", "table", "table or json", "table", "json")
 	flags.StringVar(&f.save, "save", "", "write the requests that were found to this file, for kvap eval --requests")
 	flags.StringSliceVar(&f.param, "param", nil, "a file of ConfigMaps and other objects that rules look up")
 	flags.BoolVar(&f.allowThin, "allow-thin", false, "a native rule that no request matched is no finding")
 	addChoices(flags, &f.Flags)
 	addMutations(flags, &f.Flags)
 	f.viewFlags.add(flags, "no progress, and of the diagnostics only errors", "what was not seen both ways, and notes")
-	addRecursive(flags)
+	command.AddRecursive(flags)
 	return cmd
 }
 

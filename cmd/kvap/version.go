@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/schema"
 )
@@ -41,7 +42,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and the Kubernetes releases that kvap compiles for",
-		Args:  noArgument,
+		Args:  command.NoArgument,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := version()
 			switch output {
@@ -60,7 +61,7 @@ func newVersion() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "output format: json")
-	offer(cmd.Flags(), "output", "json")
+	command.Offer(cmd.Flags(), "output", "json")
 	cmd.Flags().BoolVar(&kinds, "custom-kinds", false, "with -o json, the custom kinds too that kvap knows without their definitions")
 	return cmd
 }
@@ -78,16 +79,13 @@ func (v versionInfo) String() string {
 }
 
 func version() versionInfo {
-	v := versionInfo{Version: "devel", GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionInfo{Version: command.Version(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, r := range cel.Supported() {
 		v.Kubernetes = append(v.Kubernetes, r.String())
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		v.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
@@ -97,12 +98,12 @@ func by(cmd *cobra.Command) report.By {
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		date = time.Unix(seconds, 0)
 	}
-	return report.By{Version: version().Version, Command: strings.Join(append([]string{cmd.Root().DisplayName()}, os.Args[1:]...), " "), Date: date}
+	return report.By{Version: command.Version(), Command: strings.Join(append([]string{cmd.Root().DisplayName()}, os.Args[1:]...), " "), Date: date}
 }
 
 // isTerminal tells whether a person reads what is written to w.
 func isTerminal(w io.Writer) bool {
-	if o, ok := w.(*output); ok {
+	if o, ok := w.(*command.Output); ok {
 		w = o.Writer
 	}
 	f, ok := w.(*os.File)

@@ -48,7 +48,7 @@ const (
 // Choices are what the flags ask for.
 func (f Flags) Choices() (Choices, error) {
 	c := Choices{Operations: f.Operations, Action: f.Action}
-	release, err := Release(f.Release)
+	release, err := input.Release(f.Release)
 	if err != nil {
 		return c, err
 	}
@@ -96,18 +96,6 @@ func releases() []string {
 		out = append(out, r.String())
 	}
 	return out
-}
-
-// Release reads a Kubernetes release.
-func Release(text string) (cel.Release, error) {
-	release, err := cel.ParseRelease(text)
-	if err != nil {
-		return release, fmt.Errorf("--kubernetes-version %s: %w", text, err)
-	}
-	if !release.IsSupported() {
-		return release, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", text, cel.Oldest, cel.Latest)
-	}
-	return release, nil
 }
 
 // Choices are what the flags ask for.

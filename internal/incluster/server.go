@@ -127,7 +127,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	return errors.Join(err, <-ended)
 }
 
-// A Cleaning is what kvap controller deletes.
+// A Cleaning is what kvap-controller deletes.
 type Cleaning string
 
 // What may be deleted.

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/manifest"
@@ -302,4 +303,16 @@ func Words[T ~string](list ...T) []string {
 		out[i] = string(w)
 	}
 	return out
+}
+
+// Release reads a Kubernetes release.
+func Release(text string) (cel.Release, error) {
+	release, err := cel.ParseRelease(text)
+	if err != nil {
+		return release, fmt.Errorf("--kubernetes-version %s: %w", text, err)
+	}
+	if !release.IsSupported() {
+		return release, fmt.Errorf("--kubernetes-version %s: kvap compiles for %s to %s", text, cel.Oldest, cel.Latest)
+	}
+	return release, nil
 }

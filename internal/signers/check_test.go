@@ -8,8 +8,8 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/signers"
-	"github.com/kvap/kvap/internal/testregistry"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 func check(t *testing.T, text string, now time.Time) string {

@@ -210,7 +210,7 @@ func ownerOf(group, kind string) (owner, next string) {
 	}
 	switch group {
 	case "wgpolicyk8s.io", "openreports.io":
-		return "shared", "stays where something writes reports: kvap controller --reports"
+		return "shared", "stays where something writes reports: kvap-controller --reports"
 	case "reports.kyverno.io":
 		return "Kyverno", "goes with Kyverno"
 	case "kyverno.io", "policies.kyverno.io":

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/images"
-	"github.com/kvap/kvap/internal/testregistry"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // insecure is how a registry of tests is asked.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/kvap/kvap/images"
-	"github.com/kvap/kvap/internal/testregistry"
 	"github.com/kvap/kvap/interp"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // serveSecrets is an API server with pull secrets: by namespace/name, user:password by host.

@@ -17,9 +17,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kvap/kvap/internal/testregistry"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 // A row of the test plan for image verification runs here, against a registry in this process and

@@ -11,7 +11,7 @@ import (
 	"github.com/kvap/kvap/images"
 	"github.com/kvap/kvap/interp"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 func lateRows() []row {

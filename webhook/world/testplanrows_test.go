@@ -7,7 +7,7 @@ import (
 
 	"github.com/kvap/kvap/interp"
 
-	"github.com/kvap/kvap/internal/testregistry"
+	"github.com/kvap/kvap/test/testregistry"
 )
 
 const (
