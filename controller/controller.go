@@ -27,7 +27,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
-	"github.com/kvap/kvap/scan"
+	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/vap"
 )
 

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kvap/kvap/compile"
-	"github.com/kvap/kvap/scan"
+	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/schema"
 )
 

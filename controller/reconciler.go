@@ -22,8 +22,8 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/scan"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap/apiserver"
 )

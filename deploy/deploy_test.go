@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/kvap/kvap/webhook"
+	"github.com/kvap/kvap/controller/webhook"
 )
 
 // rendered are the files that are made from the chart.

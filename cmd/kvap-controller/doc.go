@@ -8,5 +8,5 @@
 // What must hold: it links nothing that only people at a terminal use, as tests, verification
 // and migrations.
 //
-// It does nothing itself: flags become internal/incluster's options. Start at main.go.
+// It does nothing itself: flags become controller/incluster's options. Start at main.go.
 package main

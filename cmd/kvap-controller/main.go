@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/controller/incluster"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/vap"

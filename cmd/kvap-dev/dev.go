@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/controller/cleanup"
+	"github.com/kvap/kvap/controller/incluster"
+	"github.com/kvap/kvap/controller/webhook/endpoint"
 	"github.com/kvap/kvap/deploy/crds"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/incluster"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
@@ -26,7 +27,6 @@ import (
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/kyverno"
 	"github.com/kvap/kvap/test/standin"
-	"github.com/kvap/kvap/webhook/endpoint"
 )
 
 // options say what runs.

@@ -23,12 +23,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/controller/webhook"
+	"github.com/kvap/kvap/controller/webhook/certs"
+	"github.com/kvap/kvap/controller/webhook/world"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/test/standin"
 	"github.com/kvap/kvap/vap"
-	"github.com/kvap/kvap/webhook"
-	"github.com/kvap/kvap/webhook/certs"
-	"github.com/kvap/kvap/webhook/world"
 )
 
 // A standIn stands in for Kyverno on the control plane of dev, so that policies can

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kvap/kvap/internal/convert"
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 )

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
+	"github.com/kvap/kvap/cmd/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/command"
-	"github.com/kvap/kvap/internal/convert"
-	"github.com/kvap/kvap/internal/evaluate"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"

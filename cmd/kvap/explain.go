@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
+	"github.com/kvap/kvap/cmd/kvap/internal/follow"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/command"
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/follow"
 	"github.com/kvap/kvap/internal/input"
 )
 

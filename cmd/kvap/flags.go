@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/internal/command"
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/proven"
 )

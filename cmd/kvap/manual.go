@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/manual"
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
-	"github.com/kvap/kvap/internal/manual"
 )
 
 // newManual is for those who package the program.

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
+	"github.com/kvap/kvap/cmd/kvap/internal/migrate"
+	"github.com/kvap/kvap/cmd/kvap/internal/migrate/infiles"
+	"github.com/kvap/kvap/cmd/kvap/internal/migrate/live"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/command"
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/migrate"
-	"github.com/kvap/kvap/migrate/infiles"
-	"github.com/kvap/kvap/migrate/live"
 	"github.com/kvap/kvap/report"
 )
 

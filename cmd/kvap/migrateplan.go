@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
+	"github.com/kvap/kvap/cmd/kvap/internal/migrate/planning"
 	"github.com/kvap/kvap/internal/command"
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/migrate/planning"
 	"github.com/kvap/kvap/report"
 )
 

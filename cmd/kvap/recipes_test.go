@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/kvap/kvap/internal/acceptance"
+	"github.com/kvap/kvap/cmd/kvap/internal/acceptance"
 	"github.com/kvap/kvap/tools/snippets"
 )
 

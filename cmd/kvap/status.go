@@ -9,12 +9,12 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/status"
+	"github.com/kvap/kvap/cmd/kvap/internal/status/live"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/report"
-	"github.com/kvap/kvap/status"
-	"github.com/kvap/kvap/status/live"
 )
 
 // statusFlags are the flags of status as the user gave them.

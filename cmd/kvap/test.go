@@ -11,12 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kvap/kvap/cmd/kvap/internal/convert"
+	"github.com/kvap/kvap/cmd/kvap/internal/suite"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/command"
-	"github.com/kvap/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/internal/suite"
 	"github.com/kvap/kvap/report"
 )
 

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kvap/kvap/controller/webhook"
+	"github.com/kvap/kvap/controller/webhook/certs"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/webhook"
-	"github.com/kvap/kvap/webhook/certs"
 )
 
 //go:embed policies.yaml

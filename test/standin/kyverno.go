@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/kvap/kvap/controller/webhook/registration"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/webhook/registration"
 )
 
 // Namespace is where Kyverno is installed.

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/cleanup"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/controller/cleanup"
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/e2e/testcluster"
 )

@@ -24,11 +24,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kvap/kvap/api/v1alpha1"
-	"github.com/kvap/kvap/cleanup"
+	"github.com/kvap/kvap/controller/cleanup"
+	"github.com/kvap/kvap/controller/webhook/world"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/e2e/testcluster"
-	"github.com/kvap/kvap/webhook/world"
 )
 
 // A cluster is a control plane on which one who is called cleaner deletes, by a clock

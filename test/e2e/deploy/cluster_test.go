@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kvap/kvap/cleanup"
+	"github.com/kvap/kvap/controller/cleanup"
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/e2e/testcluster"
 )

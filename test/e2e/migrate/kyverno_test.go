@@ -19,13 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/controller/webhook"
+	"github.com/kvap/kvap/controller/webhook/registration"
+	"github.com/kvap/kvap/controller/webhook/world"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/test/standin"
-	"github.com/kvap/kvap/webhook"
-	"github.com/kvap/kvap/webhook/registration"
-	"github.com/kvap/kvap/webhook/world"
 )
 
 // A kyverno stands in for Kyverno, as far as handing over is about.

@@ -26,8 +26,8 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller"
+	"github.com/kvap/kvap/controller/webhook/certs"
 	"github.com/kvap/kvap/test/e2e/testcluster"
-	"github.com/kvap/kvap/webhook/certs"
 )
 
 // kyverno refuses ConfigMaps and Secrets without a team as Kyverno would by the policy
