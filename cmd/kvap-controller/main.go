@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/controller/incluster"
@@ -115,7 +116,7 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 	if err := f.Webhook.Check(); err != nil {
 		return err
 	}
-	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, "")
+	config, namespace, err := cluster.Configured(f.kubeconfig, clientcmd.ConfigOverrides{CurrentContext: f.context})
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}

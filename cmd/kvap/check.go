@@ -211,7 +211,7 @@ func (f *checkFlags) configure(cmd *cobra.Command, args []string) (*acceptance.C
 
 // isOfOneRun tells of the flags of check that say what one run is about.
 func isOfOneRun(flag string) bool {
-	return slices.Contains([]string{"cluster", "kubeconfig", "context", "timeout", "filename", "kustomize", "config", "ignore", "help"}, flag)
+	return slices.Contains([]string{"cluster", "kubeconfig", "context", "user", "as", "as-group", "request-timeout", "filename", "kustomize", "config", "ignore", "help"}, flag)
 }
 
 // settable are the flags that a configuration file sets.
@@ -326,7 +326,7 @@ func (f checkFlags) verdict(run *checking.Run, result report.Check) error {
 
 // run begins a run, where the flags are right.
 func (f checkFlags) run(cmd *cobra.Command) (*checking.Run, error) {
-	for _, flag := range []string{"kubeconfig", "context", "timeout"} {
+	for _, flag := range []string{"kubeconfig", "context", "user", "as", "as-group", "request-timeout"} {
 		if cmd.Flags().Changed(flag) && !f.cluster {
 			return nil, fmt.Errorf("--%s is for --cluster, which is not asked for", flag)
 		}

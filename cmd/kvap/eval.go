@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,9 +21,8 @@ type evalFlags struct {
 	context []string
 	evaluate.Options
 
-	kubeconfig string
-	timeout    time.Duration
-	exempt     []string
+	connectTo clusterFlags // where there is no policy among the paths
+	exempt    []string
 
 	convert.Flags
 	registryFlags
@@ -106,8 +104,7 @@ be read, 3 a runtime error, 4 some of the input was left out.`,
 	fs.StringToStringVar(&f.Labels, "namespace-labels", nil, "labels of every request's namespace, as key=value")
 	fs.StringSliceVar(&f.Lookups, "param", nil, "a file of ConfigMaps, params, Namespaces and other objects that rules look up")
 	fs.StringSliceVar(&f.context, "context", nil, "the same; also a Context of the Kyverno command line")
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "without policies, the kubeconfig file of the cluster; else KUBECONFIG, else ~/.kube/config")
-	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to that cluster may take")
+	f.connectTo.addConnection(fs)
 	fs.StringSliceVar(&f.exempt, "exception-namespaces", []string{"none"}, "the namespaces of that cluster whose PolicyExceptions count; none for none, * for all")
 	addChoices(fs, &f.Flags)
 	f.registryFlags.add(fs)
@@ -171,7 +168,7 @@ func (f evalFlags) prepare(cmd *cobra.Command, paths []string, asks bool, progre
 	if !asks {
 		return e, e.ByFiles(paths, f.kustomize, choices)
 	}
-	c, err := clusterFlags{kubeconfig: f.kubeconfig, timeout: f.timeout}.connect()
+	c, err := f.connectTo.connect()
 	if own := (*exit.Error)(nil); len(paths) > 0 && errors.As(err, &own) {
 		return nil, &exit.Error{Code: own.Code, Err: fmt.Errorf("there is no policy in %s, so that those of a cluster judge it: %w", input.Names(paths, ""), own.Err)}
 	} else if err != nil {

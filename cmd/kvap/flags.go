@@ -3,10 +3,10 @@ package main
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kvap/kvap/cmd/kvap/internal/convert"
 	"github.com/kvap/kvap/internal/cluster"
@@ -84,36 +84,52 @@ func (f *registryFlags) registry() (*proven.Recorded, error) {
 	return out, nil
 }
 
-// clusterFlags say which cluster is meant, and where in it.
+// clusterFlags say which cluster is meant, as whom it is asked, and where in it: kubectl's own flags.
 type clusterFlags struct {
 	kubeconfig string
-	context    string
-	namespace  string
-	timeout    time.Duration
+	overrides  clientcmd.ConfigOverrides
 }
 
+// add adds them with the namespace of namespaced policies.
 func (f *clusterFlags) add(fs *pflag.FlagSet) {
 	f.addConnection(fs)
-	fs.StringVarP(&f.namespace, "namespace", "n", "", "the namespace of namespaced policies; else that of the context")
+	clientcmd.FlagInfo{LongName: clientcmd.FlagNamespace, ShortName: "n", Description: "the namespace of namespaced policies; else that of the context"}.
+		BindTransformingStringFlag(fs, &f.overrides.Context.Namespace, clientcmd.RemoveNamespacesPrefix)
 }
 
-// addConnection adds what says which cluster is meant.
+// addConnection adds what says which cluster is meant. A flag of a verb's own by such a name stays what it is.
 func (f *clusterFlags) addConnection(fs *pflag.FlagSet) {
-	fs.StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig file; else KUBECONFIG, else ~/.kube/config")
-	fs.StringVar(&f.context, "context", "", "the context of the kubeconfig file; else its current one")
-	fs.DurationVar(&f.timeout, "timeout", 30*time.Second, "how long a request to the API server may take")
+	fs.StringVar(&f.kubeconfig, clientcmd.RecommendedConfigPathFlag, "", "the kubeconfig file; else KUBECONFIG, else ~/.kube/config")
+	name := func(long, value, what string) clientcmd.FlagInfo {
+		if fs.Lookup(long) != nil {
+			long = "" // which binds nothing
+		}
+		return clientcmd.FlagInfo{LongName: long, Default: value, Description: what}
+	}
+	clientcmd.BindOverrideFlags(&f.overrides, fs, clientcmd.ConfigOverrideFlags{
+		CurrentContext: name(clientcmd.FlagContext, "", "the context of the kubeconfig file; else its current one"),
+		ContextOverrideFlags: clientcmd.ContextOverrideFlags{
+			ClusterName:  name(clientcmd.FlagClusterName, "", "the cluster of the kubeconfig file; else that of the context"),
+			AuthInfoName: name(clientcmd.FlagAuthInfoName, "", "the user of the kubeconfig file; else that of the context"),
+		},
+		AuthOverrideFlags: clientcmd.AuthOverrideFlags{
+			Impersonate:       name(clientcmd.FlagImpersonate, "", "the user to act as; you must be allowed to"),
+			ImpersonateGroups: name(clientcmd.FlagImpersonateGroup, "", "a group to act as; may be given several times"),
+		},
+		Timeout: name(clientcmd.FlagTimeout, "30s", "how long a request to the API server may take, as 10s or 1m; 0 for no limit"),
+	})
 }
 
 // connect asks the API server what it serves, so that it is known to answer.
 func (f clusterFlags) connect() (*cluster.Connection, error) {
-	config, namespace, err := cluster.Configured(f.kubeconfig, f.context, f.namespace)
+	config, namespace, err := cluster.Configured(f.kubeconfig, f.overrides)
 	if err != nil {
 		return nil, exit.Usage(fmt.Errorf("%w; correct the kubeconfig file (--kubeconfig, else KUBECONFIG), or name another context", err))
 	}
 	if config == nil {
 		return nil, cluster.NotConfigured()
 	}
-	config.Timeout, config.QPS, config.UserAgent = f.timeout, -1, "kvap-cli"
+	config.QPS, config.UserAgent = -1, "kvap-cli"
 	config.WarningHandler = rest.NoWarnings{}
 	c, err := cluster.Connect(config, namespace)
 	if err != nil {

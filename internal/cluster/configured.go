@@ -13,12 +13,10 @@ import (
 
 // Configured is the configuration that a kubeconfig file, KUBECONFIG, ~/.kube/config or
 // the Pod has for a cluster, and the namespace there; nil where none of them names one.
-func Configured(kubeconfig, context, namespace string) (*rest.Config, string, error) {
+func Configured(kubeconfig string, overrides clientcmd.ConfigOverrides) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: context}
-	overrides.Context.Namespace = namespace
-	from := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	from := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
 	config, err := from.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, "", nil
@@ -26,7 +24,7 @@ func Configured(kubeconfig, context, namespace string) (*rest.Config, string, er
 	if err != nil {
 		return nil, "", err
 	}
-	namespace, _, err = from.Namespace()
+	namespace, _, err := from.Namespace()
 	return config, namespace, err
 }
 

@@ -213,4 +213,7 @@ func TestForbidden(t *testing.T) {
 		!strings.Contains(string(text), "no policy that you may read") {
 		t.Errorf("as a plain user: %v\n%s", err, text)
 	}
+	if _, stderr, code := execute(t, "status", "--as", "somebody", "--as-group", "system:authenticated"); code != 4 || !strings.Contains(stderr, `User "somebody" cannot list`) {
+		t.Errorf("as somebody else: %d\n%s", code, stderr)
+	}
 }
