@@ -29,7 +29,7 @@ func recordedAt(t *testing.T, dir string) Registry {
 
 // A folder answers as a registry does, and for the repositories that it has.
 func TestRecorded(t *testing.T) {
-	const dir = "../internal/suite/testdata/images/registry"
+	const dir = "../cmd/kvap/internal/suite/testdata/images/registry"
 	const digest = "sha256:d528677e174b419e2eb6ddaa64781f092a937ae247e0a92cb73d2f141675026f"
 	r := recordedAt(t, dir)
 	for reference, want := range map[string]string{"reg.test/app:v1": "reg.test/app@" + digest, "reg.test/app:v9": "", "reg.test/web:v1": "", "other.test/app:v1": ""} {
@@ -57,7 +57,7 @@ func TestRecorded(t *testing.T) {
 // What is in the folder is believed no more than what a registry says, and nothing outside of it
 // is read.
 func TestRecordedIsNotTrusted(t *testing.T) {
-	const from = "../internal/suite/testdata/images/registry/reg.test/app"
+	const from = "../cmd/kvap/internal/suite/testdata/images/registry/reg.test/app"
 	const digest = "d528677e174b419e2eb6ddaa64781f092a937ae247e0a92cb73d2f141675026f"
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
@@ -92,7 +92,7 @@ func TestRecordedIsNotTrusted(t *testing.T) {
 
 // cosign save names signatures by their kind.
 func TestRecordedAsCosignSaves(t *testing.T) {
-	const from = "../internal/suite/testdata/images/registry/reg.test/app"
+	const from = "../cmd/kvap/internal/suite/testdata/images/registry/reg.test/app"
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)

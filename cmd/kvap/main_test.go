@@ -37,7 +37,7 @@ func TestScript(t *testing.T) {
 			if *program != "" {
 				env.Setenv("PATH", *program+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			}
-			images, err := filepath.Abs("../../internal/suite/testdata/images") // a folder of a registry, and policies about it
+			images, err := filepath.Abs("internal/suite/testdata/images") // a folder of a registry, and policies about it
 			env.Setenv("IMAGES", images)
 			return err
 		},
