@@ -138,11 +138,11 @@ internal/exit:
 internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
 internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
-internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy report schema translate vap vap/apiserver webhook/registration
+internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy policy/validity report schema translate vap vap/apiserver webhook/registration
 internal/follow: cel compile diag policy schema translate
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
 internal/acceptance: diag internal/input policy
-internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy report schema vap
+internal/checking: cel check compile diag internal/cluster internal/convert internal/input internal/signers policy policy/validity report schema vap
 internal/dev: api/v1alpha1 cleanup controller deploy/crds diag internal/controlplane internal/exit internal/incluster internal/input internal/kyverno internal/manifest internal/standin policy report vap webhook webhook/certs webhook/endpoint webhook/registration webhook/world
 internal/manual:
 internal/release:
@@ -161,7 +161,7 @@ internal/suite: internal/textdiff compile internal/defaulting internal/judge int
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "celpolicy", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "celpolicy", "compile", "check", "internal/cores", "policy/validity"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not

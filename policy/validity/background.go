@@ -39,7 +39,7 @@ func (c *checker) userInfo(m *policy.MatchBlock, what string) {
 		default:
 			continue
 		}
-		c.fail(pos, diag.UserInBackground, "invalid variable used in background mode: %s with background: true, the default, cannot match by subjects, roles and clusterRoles, for a scan knows no user; set background: false", what)
+		c.fail(pos, diag.UserInBackground, "invalid variable used in background mode (background: true, the default): %s cannot match by subjects, roles or clusterRoles, for a scan knows no user; set background: false", what)
 	}
 }
 
@@ -54,7 +54,7 @@ func (c *checker) userVariables(spec *policy.Node) {
 	words := regexp.MustCompile(`[^.](serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)\b`)
 	eachVariable(spec, func(pos diag.Pos, text string) {
 		if words.MatchString(text) {
-			c.fail(pos, diag.UserInBackground, "variable %s is not allowed in background mode: with background: true, the default, there may be no request that says who acts; set background: false", text)
+			c.fail(pos, diag.UserInBackground, "variable %s is not allowed in background mode (background: true, the default): a scan knows no user; set background: false", text)
 		}
 	})
 }
