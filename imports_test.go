@@ -137,7 +137,7 @@ internal/cores:
 internal/exit:
 internal/input: diag internal/exit internal/manifest
 internal/folder: internal/exit internal/input report
-internal/incluster: api/v1alpha1 background background/live cel cleanup controller images internal/judge interp policy schema webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
+internal/incluster: api/v1alpha1 background background/live cel cleanup compile controller diag images internal/judge interp policy policy/validity schema translate webhook webhook/certs webhook/endpoint webhook/registration webhook/shadow webhook/world
 internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit internal/folder internal/input internal/judge internal/manifest interp migrate mutating policy policy/validity report schema translate vap vap/apiserver webhook/registration
 internal/follow: cel compile diag policy schema translate
 internal/evaluate: compile diag internal/cluster internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp migrate/compare report schema translate vap/apiserver
