@@ -23,6 +23,7 @@ import (
 
 	"github.com/kvap/kvap/internal/controlplane"
 	"github.com/kvap/kvap/internal/e2e/chainsaw"
+	"github.com/kvap/kvap/webhook/registration"
 )
 
 // tester is the user that does what tests say: the administrator of a cluster as kind
@@ -68,6 +69,20 @@ func newConformer(t *testing.T) *conformer {
 		if err := c.account(t.Context(), namespace); err != nil {
 			t.Fatal(err)
 		}
+	}
+	asked := object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", registration.PoliciesName)
+	err = within30(t.Context(), func() (string, error) {
+		err := c.judged.Get(t.Context(), client.ObjectKeyFromObject(asked), asked)
+		if apierrors.IsNotFound(err) {
+			return "API servers do not ask about policies", nil
+		}
+		return "", err
+	})
+	if err == nil {
+		err = c.plane.Settle(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	c.before = map[types.UID]bool{}
 	err = c.each(t.Context(), func(o *unstructured.Unstructured) error {
