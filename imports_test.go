@@ -44,6 +44,7 @@ cel: diag
 jmespath: diag
 schema: diag
 policy: diag jmespath
+policy/validity: diag interp policy schema
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
@@ -139,12 +140,12 @@ internal/cores:
 internal/exit:
 internal/input: cel diag internal/exit internal/manifest
 cmd/kvap/internal/folder: internal/exit internal/input report
-controller/incluster: api/v1alpha1 controller/background controller/background/live cel controller/cleanup controller images internal/judge interp policy schema controller/webhook controller/webhook/certs controller/webhook/endpoint controller/webhook/registration controller/webhook/shadow controller/webhook/world
-cmd/kvap/internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit cmd/kvap/internal/folder internal/input internal/judge internal/manifest interp cmd/kvap/internal/migrate mutating policy report schema translate vap vap/apiserver controller/webhook/registration
+controller/incluster: api/v1alpha1 controller/background controller/background/live cel controller/cleanup compile controller diag images internal/judge interp policy policy/validity schema translate controller/webhook controller/webhook/certs controller/webhook/endpoint controller/webhook/registration controller/webhook/shadow controller/webhook/world
+cmd/kvap/internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit cmd/kvap/internal/folder internal/input internal/judge internal/manifest interp cmd/kvap/internal/migrate mutating policy policy/validity report schema translate vap vap/apiserver controller/webhook/registration
 cmd/kvap/internal/follow: cel compile diag policy schema translate
 cmd/kvap/internal/evaluate: compile diag internal/cluster cmd/kvap/internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp cmd/kvap/internal/migrate/compare report schema translate vap/apiserver
 cmd/kvap/internal/acceptance: diag internal/input policy
-cmd/kvap/internal/checking: cel check compile diag internal/cluster cmd/kvap/internal/convert internal/input cmd/kvap/internal/signers policy report schema vap
+cmd/kvap/internal/checking: cel check compile diag internal/cluster cmd/kvap/internal/convert internal/input cmd/kvap/internal/signers policy policy/validity report schema vap
 internal/command: diag internal/exit internal/input policy
 cmd/kvap/internal/manual:
 tools/release:
@@ -163,7 +164,7 @@ cmd/kvap/internal/suite: internal/textdiff compile internal/defaulting internal/
 // compilers are the packages that take values and return values, so that they
 // run in a browser, a test or a controller alike.
 func compilers() []string {
-	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "celpolicy", "compile", "check", "internal/cores"}
+	return []string{"diag", "cel", "jmespath", "policy", "schema", "translate", "vap", "vap/apiserver", "mutating", "celpolicy", "compile", "check", "internal/cores", "policy/validity"}
 }
 
 // concurrent are the compilers that may start goroutines: their result does not

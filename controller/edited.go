@@ -38,7 +38,7 @@ type sourceVersion struct {
 }
 
 func versionOf(o *unstructured.Unstructured) sourceVersion {
-	return sourceVersion{o.GetUID(), hashOf(string(sourceText(o)))}
+	return sourceVersion{o.GetUID(), hashOf(string(SourceText(o)))}
 }
 
 func newEditMarker(c client.Client, tell func(verb string)) *editMarker {

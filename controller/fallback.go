@@ -75,10 +75,13 @@ func (c Configurations) list() (out []client.Object) {
 	return out
 }
 
-// list are those of all shards.
+// list are those of all shards, and the one about policies.
 func (s Serving) list() (out []client.Object) {
 	for _, c := range s.Configurations {
 		out = append(out, c.list()...)
+	}
+	if s.Policies != nil {
+		out = append(out, s.Policies)
 	}
 	return out
 }
@@ -95,6 +98,9 @@ func (c Configurations) like(o client.Object) client.Object {
 type Serving struct {
 	// Configurations are as many as it takes for none to be larger than an API server takes.
 	Configurations []Configurations
+	// Policies has the API server ask about policies that are written, and go on where nobody
+	// answers; nil where it need not ask.
+	Policies *admissionregistrationv1.ValidatingWebhookConfiguration
 	// Probe gives configurations that have the API server ask the Fallback about Params of a
 	// name, which it answers with a warning that has the name: either alone shows that API
 	// servers ask by it. They are written before the first configuration on whose answer

@@ -190,7 +190,7 @@ func (l *policyLister) exception(o *unstructured.Unstructured, key string) *exce
 	if before := l.exceptions[key]; before != nil && before.version == o.GetResourceVersion() {
 		return before
 	}
-	file, _ := policy.Parse(key, sourceText(o))
+	file, _ := policy.Parse(key, SourceText(o))
 	return &exception{
 		namespace: o.GetNamespace(), name: o.GetName(), version: o.GetResourceVersion(),
 		parsed: file.Exceptions, expires: expiry(o),

@@ -35,7 +35,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 		return nil, err
 	}
 	if options.Release == 0 {
-		if options.Release, err = releaseOf(kube.Discovery()); err != nil {
+		if options.Release, err = ReleaseOf(kube.Discovery()); err != nil {
 			return nil, err
 		}
 	}
@@ -107,8 +107,8 @@ func (r *reconciler) forget() {
 	r.metrics.forget()
 }
 
-// releaseOf is the release of the API server, or the nearest that kvap knows.
-func releaseOf(d discovery.DiscoveryInterface) (cel.Release, error) {
+// ReleaseOf is the release of the API server, or the nearest that kvap knows.
+func ReleaseOf(d discovery.DiscoveryInterface) (cel.Release, error) {
 	version, err := d.ServerVersion()
 	if err != nil {
 		return 0, err

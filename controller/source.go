@@ -42,9 +42,9 @@ type policySource struct {
 	otherwise string
 }
 
-// text is what of an object means something: a policy of Kyverno's kind without what
+// SourceText is what of an object means something: a policy of Kyverno's kind without what
 // the API server and others wrote into it.
-func sourceText(o *unstructured.Unstructured) []byte {
+func SourceText(o *unstructured.Unstructured) []byte {
 	meta := map[string]any{"name": o.GetName()}
 	if o.GetNamespace() != "" {
 		meta["namespace"] = o.GetNamespace()
@@ -85,7 +85,7 @@ func readSource(o *unstructured.Unstructured, otherwise string, before *policySo
 		before.version = o.GetResourceVersion()
 		return before
 	}
-	text := sourceText(o)
+	text := SourceText(o)
 	s := &policySource{ref: referenceTo(o), generation: o.GetGeneration(), digest: hashOf(string(text)), version: o.GetResourceVersion(), otherwise: otherwise}
 	if s.ref.Group == v1alpha1.Group {
 		otherwise = v1alpha1.ModeEnforce

@@ -1732,3 +1732,136 @@ const (
 	//	              secret: {name: cosign, namespace: keys}
 	KeyInSecret Code = 505
 )
+
+// 6xx: policies as they are written.
+const (
+	// UserInBackground occurs when a policy with background: true, the default, or an exception
+	// from one, asks who sends a request. It may do so by subjects, roles or clusterRoles, or by
+	// variables such as request.userInfo and serviceAccountName. A scan of objects that are there
+	// knows no user. Kyverno takes no such policy.
+	//
+	// Set background: false.
+	//
+	// Example:
+	//
+	//	validate:
+	//	  pattern:
+	//	    metadata:
+	//	      labels:
+	//	        owner: "{{ request.userInfo.username }}"
+	UserInBackground Code = 601
+	// UnscannedKind occurs when a rule is about every kind (*), and asks what cannot be asked of
+	// every kind, or stands in a policy with background: true. It is the same with a subresource
+	// there, of which a scan finds no objects. Kyverno takes no such policy.
+	//
+	// Name the kinds, or set background: false.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Pod/exec]
+	UnscannedKind Code = 602
+	// UnservedKind occurs when the cluster serves no kind, or no subresource, that a rule names. It
+	// is told when a policy is written into a cluster. The rule is in force for the kind as soon as
+	// the cluster serves it.
+	//
+	// Correct the name, or install the definition of the kind.
+	UnservedKind Code = 603
+	// OutOfNamespace occurs when a Policy or a CleanupPolicy, which is about its own namespace only,
+	// names a kind outside of namespaces. Kyverno takes no such policy.
+	//
+	// Remove the kind, or make it a ClusterPolicy or a ClusterCleanupPolicy.
+	//
+	// Example:
+	//
+	//	apiVersion: kyverno.io/v1
+	//	kind: Policy
+	//	metadata:
+	//	  name: example
+	//	  namespace: team
+	//	spec:
+	//	  rules:
+	//	    - name: example
+	//	      match:
+	//	        any:
+	//	          - resources:
+	//	              kinds: [Namespace]
+	//	      validate:
+	//	        pattern:
+	//	          metadata:
+	//	            labels:
+	//	              team: "?*"
+	OutOfNamespace Code = 604
+	// BadSchedule occurs when the schedule of a cleanup policy or a DeletingPolicy cannot be read, so
+	// that nothing would ever be deleted. Kyverno takes no such policy.
+	//
+	// Write five fields (minute, hour, day, month, day of the week), or @hourly, @daily and so on.
+	//
+	// Example:
+	//
+	//	apiVersion: kyverno.io/v2
+	//	kind: ClusterCleanupPolicy
+	//	metadata:
+	//	  name: example
+	//	spec:
+	//	  schedule: every hour
+	//	  match:
+	//	    any:
+	//	      - resources:
+	//	          kinds: [Pod]
+	BadSchedule Code = 605
+	// NeedsAdmission occurs when a policy is switched off at admission (admission: false), and does
+	// what can be done only there: it mutates, generates or verifies images. Kyverno takes no such
+	// policy.
+	//
+	// Set admission to true, or move the rule to another policy.
+	//
+	// Example:
+	//
+	//	apiVersion: kyverno.io/v1
+	//	kind: ClusterPolicy
+	//	metadata:
+	//	  name: example
+	//	spec:
+	//	  admission: false
+	//	  rules:
+	//	    - name: example
+	//	      match:
+	//	        any:
+	//	          - resources:
+	//	              kinds: [Pod]
+	//	      mutate:
+	//	        patchStrategicMerge:
+	//	          metadata:
+	//	            labels:
+	//	              team: red
+	NeedsAdmission Code = 606
+	// MisplacedVariable occurs when a variable stands where nobody fills it in: in match, exclude,
+	// imageReferences, or the path of a JSON patch that is not in a foreach. It also occurs for
+	// target in the rule's own context and preconditions, or in what selects the target. Kyverno
+	// takes no such policy.
+	//
+	// Write the value, or ask for it in preconditions; those of a target know it.
+	//
+	// Example:
+	//
+	//	match:
+	//	  any:
+	//	    - resources:
+	//	        kinds: [Pod]
+	//	        names: ["{{ request.namespace }}-*"]
+	MisplacedVariable Code = 607
+	// ImmutableRule occurs when a policy is updated, and the name, match, exclude, context or
+	// preconditions of a generate rule change. What the rule has made would not be found again.
+	// Kyverno takes no such update.
+	//
+	// Add a rule of another name, or delete the policy and create it again.
+	ImmutableRule Code = 608
+	// StaleTarget occurs when a policy is updated, and a generate rule goes, or makes or copies
+	// something else from then on. What it has made before stays as it is.
+	//
+	// Remove by hand what is not wanted any more.
+	StaleTarget Code = 609
+)

@@ -118,6 +118,15 @@ func Codes() []Code {
 		UnpinnedRoot,
 		LooseIdentity,
 		KeyInSecret,
+		UserInBackground,
+		UnscannedKind,
+		UnservedKind,
+		OutOfNamespace,
+		BadSchedule,
+		NeedsAdmission,
+		MisplacedVariable,
+		ImmutableRule,
+		StaleTarget,
 	}
 }
 
@@ -1670,6 +1679,129 @@ func describe(c Code) (name, text, example string) {
 				"      - entries:\n" +
 				"          - keys:\n" +
 				"              secret: {name: cosign, namespace: keys}"
+	case UserInBackground:
+		return "UserInBackground",
+			"Occurs when a policy with background: true, the default, or an exception\n" +
+				"from one, asks who sends a request. It may do so by subjects, roles or clusterRoles, or by\n" +
+				"variables such as request.userInfo and serviceAccountName. A scan of objects that are there\n" +
+				"knows no user. Kyverno takes no such policy.\n" +
+				"\n" +
+				"Set background: false.",
+			"validate:\n" +
+				"  pattern:\n" +
+				"    metadata:\n" +
+				"      labels:\n" +
+				"        owner: \"{{ request.userInfo.username }}\""
+	case UnscannedKind:
+		return "UnscannedKind",
+			"Occurs when a rule is about every kind (*), and asks what cannot be asked of\n" +
+				"every kind, or stands in a policy with background: true. It is the same with a subresource\n" +
+				"there, of which a scan finds no objects. Kyverno takes no such policy.\n" +
+				"\n" +
+				"Name the kinds, or set background: false.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Pod/exec]"
+	case UnservedKind:
+		return "UnservedKind",
+			"Occurs when the cluster serves no kind, or no subresource, that a rule names. It\n" +
+				"is told when a policy is written into a cluster. The rule is in force for the kind as soon as\n" +
+				"the cluster serves it.\n" +
+				"\n" +
+				"Correct the name, or install the definition of the kind.",
+			""
+	case OutOfNamespace:
+		return "OutOfNamespace",
+			"Occurs when a Policy or a CleanupPolicy, which is about its own namespace only,\n" +
+				"names a kind outside of namespaces. Kyverno takes no such policy.\n" +
+				"\n" +
+				"Remove the kind, or make it a ClusterPolicy or a ClusterCleanupPolicy.",
+			"apiVersion: kyverno.io/v1\n" +
+				"kind: Policy\n" +
+				"metadata:\n" +
+				"  name: example\n" +
+				"  namespace: team\n" +
+				"spec:\n" +
+				"  rules:\n" +
+				"    - name: example\n" +
+				"      match:\n" +
+				"        any:\n" +
+				"          - resources:\n" +
+				"              kinds: [Namespace]\n" +
+				"      validate:\n" +
+				"        pattern:\n" +
+				"          metadata:\n" +
+				"            labels:\n" +
+				"              team: \"?*\""
+	case BadSchedule:
+		return "BadSchedule",
+			"Occurs when the schedule of a cleanup policy or a DeletingPolicy cannot be read, so\n" +
+				"that nothing would ever be deleted. Kyverno takes no such policy.\n" +
+				"\n" +
+				"Write five fields (minute, hour, day, month, day of the week), or @hourly, @daily and so on.",
+			"apiVersion: kyverno.io/v2\n" +
+				"kind: ClusterCleanupPolicy\n" +
+				"metadata:\n" +
+				"  name: example\n" +
+				"spec:\n" +
+				"  schedule: every hour\n" +
+				"  match:\n" +
+				"    any:\n" +
+				"      - resources:\n" +
+				"          kinds: [Pod]"
+	case NeedsAdmission:
+		return "NeedsAdmission",
+			"Occurs when a policy is switched off at admission (admission: false), and does\n" +
+				"what can be done only there: it mutates, generates or verifies images. Kyverno takes no such\n" +
+				"policy.\n" +
+				"\n" +
+				"Set admission to true, or move the rule to another policy.",
+			"apiVersion: kyverno.io/v1\n" +
+				"kind: ClusterPolicy\n" +
+				"metadata:\n" +
+				"  name: example\n" +
+				"spec:\n" +
+				"  admission: false\n" +
+				"  rules:\n" +
+				"    - name: example\n" +
+				"      match:\n" +
+				"        any:\n" +
+				"          - resources:\n" +
+				"              kinds: [Pod]\n" +
+				"      mutate:\n" +
+				"        patchStrategicMerge:\n" +
+				"          metadata:\n" +
+				"            labels:\n" +
+				"              team: red"
+	case MisplacedVariable:
+		return "MisplacedVariable",
+			"Occurs when a variable stands where nobody fills it in: in match, exclude,\n" +
+				"imageReferences, or the path of a JSON patch that is not in a foreach. It also occurs for\n" +
+				"target in the rule's own context and preconditions, or in what selects the target. Kyverno\n" +
+				"takes no such policy.\n" +
+				"\n" +
+				"Write the value, or ask for it in preconditions; those of a target know it.",
+			"match:\n" +
+				"  any:\n" +
+				"    - resources:\n" +
+				"        kinds: [Pod]\n" +
+				"        names: [\"{{ request.namespace }}-*\"]"
+	case ImmutableRule:
+		return "ImmutableRule",
+			"Occurs when a policy is updated, and the name, match, exclude, context or\n" +
+				"preconditions of a generate rule change. What the rule has made would not be found again.\n" +
+				"Kyverno takes no such update.\n" +
+				"\n" +
+				"Add a rule of another name, or delete the policy and create it again.",
+			""
+	case StaleTarget:
+		return "StaleTarget",
+			"Occurs when a policy is updated, and a generate rule goes, or makes or copies\n" +
+				"something else from then on. What it has made before stays as it is.\n" +
+				"\n" +
+				"Remove by hand what is not wanted any more.",
+			""
 	}
 	return "", "", ""
 }

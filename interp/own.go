@@ -30,10 +30,10 @@ func (a *preparedRequest) isOwn() bool {
 }
 
 // isConfiguration tells that a name is of a configuration of kvap's webhook: of the first, of one
-// of the eight others, or of the probe.
+// of the eight others, of that about policies, or of the probe.
 func isConfiguration(name string) bool {
 	rest, ok := strings.CutPrefix(name, "kvap-webhook")
-	return ok && (rest == "" || rest == "-probe" || len(rest) == 2 && rest[0] == '-' && '1' <= rest[1] && rest[1] <= '8')
+	return ok && (rest == "" || rest == "-policies" || rest == "-probe" || len(rest) == 2 && rest[0] == '-' && '1' <= rest[1] && rest[1] <= '8')
 }
 
 // deletesSource tells that a request is for the deletion of a policy of Kyverno's, which

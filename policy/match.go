@@ -83,7 +83,7 @@ func (r *reader) subject(n *Node) Subject {
 	switch s.Kind {
 	case "User", "Group", "ServiceAccount", "":
 	default:
-		r.warn(n.Pos, diag.OutOfRange, "a subject of kind %q never matches; the kinds are User, Group and ServiceAccount", s.Kind)
+		r.fail(n.Pos, diag.OutOfRange, "a subject of kind %q never matches; the kinds are User, Group and ServiceAccount", s.Kind)
 	}
 	return s
 }

@@ -28,7 +28,7 @@ func ownObjects() []ResourceRule {
 			Resources: []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
 			Names: []string{
 				"kvap-webhook", "kvap-webhook-1", "kvap-webhook-2", "kvap-webhook-3", "kvap-webhook-4", "kvap-webhook-5",
-				"kvap-webhook-6", "kvap-webhook-7", "kvap-webhook-8", "kvap-webhook-probe",
+				"kvap-webhook-6", "kvap-webhook-7", "kvap-webhook-8", "kvap-webhook-policies", "kvap-webhook-probe",
 			},
 		},
 	}

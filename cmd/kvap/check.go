@@ -135,7 +135,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags, config *acceptanc
 	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.Sources), "file", "files")), func() {
-		run.Compile(choices)
+		run.Compile(cmd.Context(), choices)
 	})
 	if err := f.sizesAreOfFields(run); err != nil {
 		return err
@@ -145,7 +145,7 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags, config *acceptanc
 	progress.clear()
 	behind := run.Behind(cmd.Root().DisplayName())
 	nothing := len(run.Objects)+len(run.Unread())+len(run.Signers()) == 0
-	if nothing && !result.LeavesOut() && !f.empty && !f.cluster && !run.NeedsNone() {
+	if nothing && !run.Refused() && !result.LeavesOut() && !f.empty && !f.cluster && !run.NeedsNone() {
 		if behind != "" {
 			behind = ": " + behind
 		}

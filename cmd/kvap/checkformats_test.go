@@ -40,7 +40,7 @@ func TestFormatsHaveTheSameFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run.Compile(choices)
+	run.Compile(t.Context(), choices)
 	result := run.Report()
 	said := func(output string) string {
 		var out bytes.Buffer

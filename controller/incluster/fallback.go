@@ -46,6 +46,7 @@ import (
 type fallback struct {
 	options   Webhook
 	namespace string
+	self      string // whom the program is to the API server
 	log       logr.Logger
 	world     *world.World
 	certs     endpoint.CertificateSource
@@ -64,10 +65,8 @@ type fallback struct {
 }
 
 // startWebhook serves until the context ends; wait returns when all is done.
-func startWebhook(ctx context.Context, config *rest.Config, f Webhook, namespace string, log logr.Logger) (_ *fallback, wait func() error, err error) {
-	if namespace == "" {
-		namespace = "default"
-	}
+func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c controller.Options, log logr.Logger) (_ *fallback, wait func() error, err error) {
+	c.Namespace = cmp.Or(c.Namespace, "default")
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--webhook-address: %w", err)
@@ -78,8 +77,8 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, namespace
 		}
 	}()
 	f.Endpoint = f.At(l)
-	out := &fallback{options: f, namespace: namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
-	if err = out.build(ctx, config); err != nil {
+	out := &fallback{options: f, namespace: c.Namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
+	if err = out.build(ctx, config, c); err != nil {
 		return nil, nil, err
 	}
 	out.health = newRuleHealth(out.world, out.tellChanged)
@@ -94,7 +93,7 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, namespace
 }
 
 // build makes the parts of the webhook, of which the server is the last.
-func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
+func (o *fallback) build(ctx context.Context, config *rest.Config, c controller.Options) (err error) {
 	asked, err := imageMetrics()
 	if err != nil {
 		return err
@@ -115,11 +114,14 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	if err := expiryMetric(o.certs); err != nil {
 		return err
 	}
-	self, err := ownName(ctx, config)
+	if o.self, err = ownName(ctx, config); err != nil {
+		return err
+	}
+	policies, err := o.policyReview(config, c)
 	if err != nil {
 		return err
 	}
-	if o.work, err = newBackgroundWork(ctx, config, o, self); err != nil {
+	if o.work, err = newBackgroundWork(ctx, config, o, o.self); err != nil {
 		return err
 	}
 	var callers *x509.CertPool // nil where nobody needs a certificate
@@ -130,7 +132,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config) (err error) {
 	}
 	o.server = webhook.New(webhook.Options{
 		ClientCAs: callers, ClientNames: o.options.ClientNames,
-		World: o.world, WorldOf: o.worldOf, DryRun: world.DryRun, Start: o.start, User: self,
+		World: o.world, WorldOf: o.worldOf, DryRun: world.DryRun, Start: o.start, User: o.self, Policies: policies,
 		ExcludeGroups: o.options.ExcludeGroups, Certificate: o.certs.Certificate, Record: o.record, Metrics: metrics.Registry, Log: o.log,
 		Roles: func(_ context.Context, u webhook.User, namespace string) ([]string, []string, error) {
 			roles, clusterRoles := o.world.Roles(u.Name, u.Groups, namespace)
@@ -295,6 +297,9 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 			o.world.Served().Expect()
 		}
 		out.Problems = append(out.Problems, controller.FallbackProblem{Source: sources[p.Policy], Message: p.Message, LeftOut: p.Refused})
+	}
+	if kyverno, some := o.options.Policies.of(remaining.Taken); some && !slices.Contains(remaining.Taken, registration.PoliciesName) {
+		out.Policies = registration.Policies(options, o.self, kyverno)
 	}
 	o.policies, o.sources, o.known = kept, sources, known
 	o.health.set(served)

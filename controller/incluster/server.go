@@ -54,6 +54,7 @@ type Webhook struct {
 	TUFRoot         string        // a file with the root.json that the repository is held to
 	TUFCache        string        // a folder for what it answered
 	BindRepository  bool          // signatures count only if they name the repository of the image
+	Policies        PolicyChecks  // which policies are looked at when they are written
 }
 
 // Check tells what is wrong with the options, by the flags that say so.
@@ -109,7 +110,7 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	served, wait, err := startWebhook(ctx, config, o.Webhook, c.Namespace, log)
+	served, wait, err := startWebhook(ctx, config, o.Webhook, c, log)
 	if err != nil {
 		return err
 	}

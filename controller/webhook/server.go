@@ -51,6 +51,8 @@ type Options struct {
 	ClientNames []string
 	// Ready tells whether what Set does not bring is there: caches, a certificate.
 	Ready func() error
+	// Policies looks at policies that are written; nil looks at none.
+	Policies PolicyReview
 	// Record hears of violations and errors, of all that policies in shadow say, and of
 	// what was not judged.
 	Record func(Record)
@@ -144,13 +146,14 @@ func (s *Server) Ready() error {
 	return s.options.Ready()
 }
 
-// Handler answers at the paths of the routes, at that of the probe, at /healthz and at
-// /readyz.
+// Handler answers at the paths of the routes, at those of the probe and of policies that are
+// written, at /healthz and at /readyz.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/validate/", s.admission(registration.Validate, s.validate))
 	mux.HandleFunc("/mutate/", s.admission(registration.Mutate, s.mutate))
 	mux.HandleFunc(registration.ProbePath, s.recovers(s.probe))
+	mux.HandleFunc(registration.PoliciesPath, s.recovers(s.policies))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Ready(); err != nil {

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/controller/webhook/registration"
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/e2e/chainsaw"
 )
@@ -68,6 +69,20 @@ func newConformer(t *testing.T) *conformer {
 		if err := c.account(t.Context(), namespace); err != nil {
 			t.Fatal(err)
 		}
+	}
+	asked := object("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", registration.PoliciesName)
+	err = within30(t.Context(), func() (string, error) {
+		err := c.judged.Get(t.Context(), client.ObjectKeyFromObject(asked), asked)
+		if apierrors.IsNotFound(err) {
+			return "API servers do not ask about policies", nil
+		}
+		return "", err
+	})
+	if err == nil {
+		err = c.plane.Settle(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	c.before = map[types.UID]bool{}
 	err = c.each(t.Context(), func(o *unstructured.Unstructured) error {

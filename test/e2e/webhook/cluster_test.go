@@ -19,11 +19,14 @@ import (
 // A cluster is the control plane that all tests share.
 type cluster struct{ *testcluster.Cluster }
 
+// programUser is who kvap is where a test is about who asks; otherwise it is the administrator.
+const programUser = "kvap"
+
 // shared is made by TestMain.
 var shared *cluster
 
 func TestMain(m *testing.M) {
-	os.Exit(testcluster.Run(m, testcluster.Options{}, func(c *testcluster.Cluster) (func(), error) {
+	os.Exit(testcluster.Run(m, testcluster.Options{Users: []controlplane.User{{Name: programUser, Groups: []string{"system:masters"}}}}, func(c *testcluster.Cluster) (func(), error) {
 		shared = &cluster{c}
 		return nil, nil
 	}))

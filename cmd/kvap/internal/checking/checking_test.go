@@ -105,7 +105,7 @@ func compiled(t *testing.T, texts ...string) *Run {
 		name := string(rune('a'+i)) + ".yaml"
 		run.Sources = append(run.Sources, input.Source{Name: name, Below: name, Data: []byte(text)})
 	}
-	run.Compile(releases)
+	run.Compile(t.Context(), releases)
 	return run
 }
 

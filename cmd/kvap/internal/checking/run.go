@@ -1,6 +1,7 @@
 package checking
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,12 +30,14 @@ type Run struct {
 	said   []report.Finding     // of converting, for each release
 	newest *convert.Compilation // of the policies that were converted; nil where there are none
 	served []servedKinds        // by the cluster, if one is asked
+	// Written are the policies of which something is to be said as they are written.
+	Written []report.CheckedObject
 	cluster.LeftOut
 }
 
 // Compile finds the native objects, and converts the Kyverno-style policies for each
 // release.
-func (run *Run) Compile(releases []convert.Choices) {
+func (run *Run) Compile(ctx context.Context, releases []convert.Choices) {
 	for _, s := range run.Sources {
 		if check.MayBe(s.Data) {
 			objects, ds := check.Written(s.Name, s.Data)
@@ -56,6 +59,7 @@ func (run *Run) Compile(releases []convert.Choices) {
 		made = append(made, check.Made(done.Objects, done.Mutating, c.Translate.Release)...)
 	}
 	run.Objects = append(run.Objects, check.Merge(made)...)
+	run.write(ctx, releases[len(releases)-1].Translate.Schemas)
 	// what is not read is an object of its own, and what is checked is not passed over
 	files, documents := map[string]bool{}, map[diag.Pos]bool{}
 	for _, o := range run.Objects {
@@ -149,7 +153,7 @@ func (run *Run) Report() report.Check {
 	said := slices.DeleteFunc(slices.Clone(run.said), func(f report.Finding) bool {
 		return f.Code == diag.UnknownField && typed[diag.Pos{File: f.File, Line: f.Line, Col: f.Column}]
 	})
-	return report.NewCheck(append(objects, run.Signers()...), append(input, said...), releases, accept)
+	return report.NewCheck(slices.Concat(objects, run.Signers(), run.Written), append(input, said...), releases, accept)
 }
 
 // findingOf is a diagnostic as a finding for a release.

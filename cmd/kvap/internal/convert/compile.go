@@ -13,6 +13,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/policy/validity"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
@@ -85,12 +86,12 @@ func (done *Compilation) parse(s input.Source) {
 	}
 	for _, c := range f.Cleanups {
 		if at, err := interp.NewCleanup(c, nil, &interp.Offline{}, interp.Limits{}).BrokenAt(); err != nil {
-			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy deletes nothing, for this does not compile: %s", firstIssue(err)))
+			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy deletes nothing, for this does not compile: %s", validity.FirstIssue(err)))
 		}
 	}
 	for _, p := range f.Policies {
 		if at, err := interp.BrokenAt(p, &interp.Offline{}); err != nil {
-			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy makes nothing, for this does not compile: %s", firstIssue(err)))
+			ds = append(ds, diag.Errorf(at, diag.BadExpression, "the policy makes nothing, for this does not compile: %s", validity.FirstIssue(err)))
 		}
 	}
 	done.Policies = append(done.Policies, f.Policies...)
@@ -98,17 +99,6 @@ func (done *Compilation) parse(s input.Source) {
 	done.Cleanups = append(done.Cleanups, f.Cleanups...)
 	done.Unread = append(done.Unread, f.Unread...)
 	done.Found = append(done.Found, ds...)
-}
-
-// firstIssue is the first thing that CEL's compiler says, without its drawing.
-func firstIssue(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\n")
-	if _, issue, ok := strings.Cut(text, "ERROR: "); ok {
-		if _, said, ok := strings.Cut(issue, ": "); ok { // behind its place
-			text = said
-		}
-	}
-	return strings.TrimSuffix(text, " (in container '')")
 }
 
 // passOverAssertions takes out what a test expects of a policy: an object with a
