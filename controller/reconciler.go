@@ -12,7 +12,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/controller/internal/notice"
 	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/report"
 	"github.com/kvap/kvap/schema"
@@ -129,19 +129,9 @@ func ReleaseOf(d discovery.DiscoveryInterface) (cel.Release, error) {
 
 // eventsOf makes events about policies.
 func eventsOf(m manager.Manager) func(v1alpha1.PolicyReference, bool, string, string) {
-	recorder := m.GetEventRecorder(Manager)
+	recorder := notice.By(m.GetEventRecorder(Manager))
 	return func(ref v1alpha1.PolicyReference, warning bool, reason, note string) {
-		about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}}
-		about.SetGroupVersionKind(apischema.GroupVersionKind{Group: ref.Group, Version: "v1", Kind: ref.Kind})
-		kind := corev1.EventTypeNormal
-		if warning {
-			kind = corev1.EventTypeWarning
-		}
-		const longest = 1000 // bytes of a note
-		if len(note) > longest {
-			note = strings.ToValidUTF8(note[:longest], "") + "…"
-		}
-		recorder.Eventf(about, nil, kind, reason, "Translate", "%s", note)
+		recorder.Tell(notice.OfPolicy(ref, "v1"), corev1.ObjectReference{}, warning, reason, "Translate", note)
 	}
 }
 

@@ -7,12 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller/internal/notice"
 )
 
 // managedBy is the label that has Manager.
@@ -72,24 +71,10 @@ func (e *translationStore) Remove(ctx context.Context, name string) error {
 	return e.resource().Delete(ctx, name, metav1.DeleteOptions{})
 }
 
-// longestNote is how many bytes a note of an event has at most.
-const longestNote = 1000
-
 // recorder makes events about policies until the context ends.
 func recorder(ctx context.Context, client kubernetes.Interface) (Events, error) {
-	b := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, b.Shutdown)
-	r := b.NewRecorder(runtime.NewScheme(), Manager)
+	r, err := notice.New(ctx, client, Manager)
 	return func(ref v1alpha1.PolicyReference, warning bool, reason, note string) {
-		about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}}
-		about.SetGroupVersionKind(schema.GroupVersionKind{Group: ref.Group, Version: "v2", Kind: ref.Kind})
-		kind := corev1.EventTypeNormal
-		if warning {
-			kind = corev1.EventTypeWarning
-		}
-		r.Eventf(about, nil, kind, reason, "CleanUp", "%s", cut(note, longestNote))
-	}, nil
+		r.Tell(notice.OfPolicy(ref, "v2"), corev1.ObjectReference{}, warning, reason, "CleanUp", note)
+	}, err
 }

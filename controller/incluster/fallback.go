@@ -57,6 +57,8 @@ type fallback struct {
 	replicas  *replicas
 	changed   chan struct{}
 
+	events *verdictEvents
+
 	mu       sync.Mutex
 	sources  map[*policy.Policy]v1alpha1.PolicyReference
 	policies map[string]*policy.Policy // what remains of policies, by its text
@@ -82,6 +84,9 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c control
 		return nil, nil, err
 	}
 	out.health = newRuleHealth(out.world, out.tellChanged)
+	if out.events, err = newVerdictEvents(ctx, config, f.Events); err != nil {
+		return nil, nil, err
+	}
 	if err := out.keepBook(ctx, config); err != nil {
 		return nil, nil, err
 	}
@@ -359,9 +364,17 @@ func (o *fallback) tell(problems []controller.FallbackProblem) {
 func (o *fallback) record(r webhook.Record) {
 	o.book.Note(r)
 	o.health.note(r)
+	o.events.note(r, o.uidOf(r.Of))
 	if r.Blocked {
 		o.log.V(1).Info("blocked", "resource", r.Request.Resource, "operation", r.Request.Operation, "policy", r.Policy, "rule", r.Rule)
 	}
+}
+
+// uidOf is that of a policy as the cluster has it.
+func (o *fallback) uidOf(p *policy.Policy) types.UID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sources[p].UID
 }
 
 // shadowTimeout is for how many seconds a request waits at most for a webhook whose

@@ -54,6 +54,7 @@ type Webhook struct {
 	TUFRoot         string        // a file with the root.json that the repository is held to
 	TUFCache        string        // a folder for what it answered
 	BindRepository  bool          // signatures count only if they name the repository of the image
+	Events          VerdictEvents // which verdicts are told by Events
 	Policies        PolicyChecks  // which policies are looked at when they are written
 }
 

@@ -188,12 +188,18 @@ func annotations(found []ruleFailure) map[string]string {
 type Requested struct {
 	UID, Operation, Resource string // Resource as Kind/namespace/name
 	Object                   string // its UID, where it has one
+	APIVersion, Kind         string // of the object, as Namespace and Name
+	Namespace, Name          string
 	User                     string
 	DryRun                   bool
 }
 
 func (r *review) describe() Requested {
-	return Requested{r.uid, r.operation, r.resource(), string(r.subject().GetUID()), r.user.Name, r.dryRun}
+	o := r.subject()
+	return Requested{
+		UID: r.uid, Operation: r.operation, Resource: r.resource(), Object: string(o.GetUID()), User: r.user.Name, DryRun: r.dryRun,
+		APIVersion: o.GetAPIVersion(), Kind: r.kind(), Namespace: r.within(), Name: o.GetName(),
+	}
 }
 
 // A Record tells of what a rule says of a request that it is about, or, with Err, of a request

@@ -3,7 +3,6 @@ package live
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,10 +16,10 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller/background"
+	"github.com/kvap/kvap/controller/internal/notice"
 )
 
 // The labels of what is watched: of objects that were generated, and of those that
@@ -190,30 +189,14 @@ func bare(o any) (any, error) {
 	return o, nil
 }
 
-// longestNote is what a note of an event has at most, in bytes.
-const longestNote = 1000
-
 // Events tells users by events about policies, until the context ends.
 func Events(ctx context.Context, config *rest.Config) (func(background.Notice), error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return nil, err
-	}
-	recorder := broadcaster.NewRecorder(runtime.NewScheme(), FieldManager)
+	recorder, err := notice.New(ctx, client, FieldManager)
 	return func(n background.Notice) {
-		about := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: n.Policy.Namespace, Name: n.Policy.Name, UID: n.Policy.UID}}
-		about.SetGroupVersionKind(schema.GroupVersionKind{Group: n.Policy.Group, Version: "v1", Kind: n.Policy.Kind})
-		kind, note := corev1.EventTypeNormal, n.Note
-		if n.Warning {
-			kind = corev1.EventTypeWarning
-		}
-		if len(note) > longestNote {
-			note = strings.ToValidUTF8(note[:longestNote], "") + "…"
-		}
-		recorder.Eventf(about, nil, kind, n.Reason, "Generate", "%s", note)
-	}, nil
+		recorder.Tell(notice.OfPolicy(n.Policy, "v1"), corev1.ObjectReference{}, n.Warning, n.Reason, "Generate", n.Note)
+	}, err
 }
