@@ -34,6 +34,7 @@ func kyvernoTypes(t *testing.T, mutates bool, variables map[string]*apiservercel
 	fields := apiservercel.NewObjectType("kubernetes.variables", variables)
 	resource := celgo.ObjectType("resource")
 	of := []*celgo.Type{resource, celgo.StringType, celgo.StringType, celgo.StringType, celgo.StringType}
+	labels := celgo.MapType(celgo.StringType, celgo.StringType)
 	options := []celgo.EnvOption{
 		celgo.Variable("object", celgo.DynType), celgo.Variable("oldObject", celgo.DynType), celgo.Variable("request", request.CelType()),
 		celgo.Variable("namespaceObject", namespace.CelType()), celgo.Variable("variables", fields.CelType()),
@@ -41,6 +42,11 @@ func kyvernoTypes(t *testing.T, mutates bool, variables map[string]*apiservercel
 		celgo.Function("Get",
 			celgo.MemberOverload("get_of_cluster", of, celgo.MapType(celgo.StringType, celgo.DynType)),
 			celgo.MemberOverload("get_of_namespace", of[:4], celgo.MapType(celgo.StringType, celgo.DynType))),
+		celgo.Function("List",
+			celgo.MemberOverload("list_of_cluster", of[:4], celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("list_of_cluster_labelled", append(of[:4:4], labels), celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("list_of_namespace", of[:3], celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("list_of_namespace_labelled", append(of[:3:3], labels), celgo.MapType(celgo.StringType, celgo.DynType))),
 		celgo.Function(orValue, celgo.Overload("or_value", []*celgo.Type{celgo.DynType, celgo.DynType}, celgo.DynType,
 			celgo.BinaryBinding(func(x, _ ref.Val) ref.Val { return x }))),
 		celgo.Macros(celgo.ReceiverMacro("orValue", 1, func(mef celgo.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *celgo.Error) {

@@ -15,6 +15,9 @@ func apiCall(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 	if c.Service == nil && c.Method != "POST" && asksForNamespace(l, c) {
 		return namespaceCall(l, c)
 	}
+	if l.Opts.Library {
+		return objectCall(l, e)
+	}
 	panic(l.Refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
 }
 

@@ -115,6 +115,9 @@ func constantText(l *read.Lowering, t policy.Text) (text string, ok bool) {
 
 func path(l *read.Lowering, t policy.Text) *jmespath.Expr {
 	l.SetPos(t.Pos)
+	if e := filledPath(l, t); e != nil {
+		return e
+	}
 	s, ok := constantText(l, t)
 	if !ok {
 		panic(l.Unsupported("a jmesPath with variables"))
