@@ -113,7 +113,9 @@ func TestVerdicts(t *testing.T) {
 }
 
 // asksOthers tells of a fixture that only Kyverno's CEL library has a form for: all its rules have one.
-func asksOthers(f fixtures.Fixture) bool { return strings.HasPrefix(f.Name, "other-") && f.Name != "other-kinds" }
+func asksOthers(f fixtures.Fixture) bool {
+	return strings.HasPrefix(f.Name, "other-") && f.Name != "other-kinds"
+}
 
 // What only the library can ask for is left by none of its rules.
 func TestLibrary(t *testing.T) {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -15,8 +16,25 @@ func libraryFunction(l *read.Lowering, f jmespath.Func, arg func(i int) read.Ope
 		return read.InEach(arg(0), func(selector read.Operand) read.Operand {
 			return read.InEach(arg(1), func(labels read.Operand) read.Operand { return labelMatch(l, selector, labels) })
 		}), true
+	case jmespath.FuncSum:
+		return read.InEach(arg(0), func(j read.Operand) read.Operand { return sum(l, j) }), true
 	}
 	return read.Operand{}, false
+}
+
+// sum is the sum of a list of integers, of which there must be one. Of texts it may be that of quantities.
+func sum(l *read.Lowering, j read.Operand) read.Operand {
+	s := read.AsSequence(l, j)
+	if s == nil || j.Form == read.LitForm || read.KindOf(s.Elem()) != schema.Int {
+		panic(l.Refuse(diag.NoFunction, "the sum of what may be no integers has no native form"))
+	}
+	list, ok := s.List(l, false)
+	if !ok {
+		panic(l.Unsupported("the sum of a list of lists"))
+	}
+	some := s.Quantify(l, cel.ForSome, false, func(read.Operand) cel.Bool { return cel.True() })
+	total := l.Binders.Map(list, "number", func(x cel.Value) cel.Value { return cel.Func(cel.FuncInt, x) }).Call(cel.FuncSum)
+	return read.IntOf(total).Demanding(read.Demand("", cel.Not(s.Null())), read.Demand("", some))
 }
 
 // labelMatch is: labels have all pairs of a selector. What is no map is an error.

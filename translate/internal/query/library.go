@@ -41,7 +41,7 @@ func objectCall(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 		panic(l.Refuse(diag.OutsideData, "the API call %s leads out of the namespace of the policy", e.Name))
 	}
 	value, asked := at.asked(l, e)
-	return answer(l, c, value).Demanding(asked)
+	return answer(l, c.JMESPath, value).Demanding(asked)
 }
 
 // asked is what is at the path, and what is demanded for it to be there.
@@ -65,7 +65,7 @@ func (at apiPath) asked(l *read.Lowering, e *policy.ContextEntry) (read.Operand,
 		}
 	}
 	of := at.typeOf(l)
-	resource := cel.Ident("resource")
+	resource := receiver(l, "resource")
 	if at.name != nil {
 		object := shared(l, at.called(l, e), read.Dyn(resource.Call("Get", append(args, text(*at.name))...)))
 		return worldly(object, of), d.And(read.DemandToLoad(e.Name, object.Ne(cel.Null())))
@@ -98,6 +98,14 @@ func pathText(l *read.Lowering, j read.Operand) (cel.Value, read.Demands) {
 		return v, d.And(read.Demand("path", read.IsString(v)))
 	}
 	return Text(l, j)
+}
+
+// receiver is the variable that has functions of the library, which no element of a list hides.
+func receiver(l *read.Lowering, name string) cel.Value {
+	if v := cel.Ident(name); !l.Binders.Binds(v) {
+		return v
+	}
+	panic(l.Unsupported("an element of a list that is called " + name + ", and hides what asks for it,"))
 }
 
 // shared is the value as a variable, which asks once, however often it is read. What depends on
@@ -176,6 +184,55 @@ func filledLiteral(l *read.Lowering, t *jmespath.Template) read.Operand {
 		panic(l.Unsupported("a literal in an expression that is a variable of unknown type"))
 	}
 	return j
+}
+
+// imageData is what a registry knows of an image.
+func imageData(l *read.Lowering, e *policy.ContextEntry) read.Operand {
+	c := e.ImageRegistry
+	if c.Credentials != nil {
+		panic(l.Refuse(diag.OutsideData, "the data of an image is in a registry that %s asks with credentials of its own", e.Name))
+	}
+	reference, d := pathText(l, Template(l, ParseTemplate(c.Reference.Value, c.Reference.Pos)))
+	data := shared(l, compare.VariableName(e.Name, "image"), receiver(l, "image").Call("GetMetadata", reference))
+	value := read.Operand{Form: read.HashForm, Hint: someKeys}
+	add := func(key string, j read.Operand) {
+		value.Keys, value.Multi = append(value.Keys, key), append(value.Multi, j)
+	}
+	for _, name := range []string{"image", "resolvedImage", "registry", "repository", "identifier"} {
+		add(name, worldly(data.Field(name), read.PlainText()))
+	}
+	add("manifest", worldly(data.Field("manifest"), manifestType()))
+	add("configData", worldly(data.Field("config"), openType()))
+	return answer(l, c.JMESPath, value).Demanding(d, read.DemandToLoad(e.Name, data.Has("registry")))
+}
+
+// manifestType is the manifest of an image, of which Kyverno reads sizes as numbers before a policy does.
+func manifestType() *schema.Type {
+	blob := openType(&schema.Field{Name: "size", Type: &schema.Type{Kind: schema.Int}})
+	return openType(&schema.Field{Name: "layers", Type: &schema.Type{Kind: schema.List, Elem: blob}}, &schema.Field{Name: "config", Type: blob})
+}
+
+// openType is an object of which some fields are known, none of which need be there.
+func openType(fields ...*schema.Field) *schema.Type {
+	t := &schema.Type{Kind: schema.Object, Open: true, Fields: map[string]*schema.Field{}}
+	for _, f := range fields {
+		t.Fields[f.Name] = f
+	}
+	return t
+}
+
+// globalData is what Kyverno keeps of a GlobalContextEntry. One that is not known is null to the library.
+func globalData(l *read.Lowering, e *policy.ContextEntry) read.Operand {
+	name, ok := constantText(l, e.GlobalReference.Name)
+	if !ok {
+		panic(l.Refuse(diag.OutsideData, "the name of the global context entry %s is a variable", e.Name))
+	}
+	var args []cel.Value
+	for _, part := range strings.SplitN(name, ".", 2) {
+		args = append(args, cel.String(part))
+	}
+	data := shared(l, compare.VariableName(e.Name, "global"), receiver(l, "globalContext").Call("Get", args...))
+	return answer(l, e.GlobalReference.JMESPath, worldly(data, read.AnyType())).Demanding(read.DemandToLoad(e.Name, data.Ne(cel.Null())))
 }
 
 // worldly is a value that the cluster has: its texts may be patterns, as those of a ConfigMap.
