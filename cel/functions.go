@@ -130,6 +130,7 @@ type Function string
 // The functions that are called in what is built, and those of which something is
 // known beyond their release and cost. What is parsed may call others.
 const (
+	funcBind                   Function = "cel.bind" // of Kyverno's kinds of policies
 	FuncAllowed                Function = "allowed"
 	FuncAsApproximateFloat     Function = "asApproximateFloat"
 	FuncBool                   Function = "bool"

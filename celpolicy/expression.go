@@ -102,6 +102,7 @@ func (e *expressions) value(native string, variables bool) cel.Value {
 		}
 		v = v.Substitute("params", params)
 	}
+	v = rewrittenBy(v, askedOnce)
 	v = e.namespaced(e.sure(present(v)))
 	if e.policy.Namespaced() { // there Kyverno takes nothing that is called http
 		v = v.Unbound("http")
@@ -119,6 +120,20 @@ func (e *expressions) parsed(text string) cel.Value {
 		return cel.Null()
 	}
 	return v
+}
+
+// askedOnce is v with what the library is asked for an element of a list asked once.
+func askedOnce(v cel.Value) cel.Value {
+	return v.Once(func(w cel.Value) (hint string, ok bool) {
+		switch name, args := w.Called(); {
+		case len(args) == 0:
+		case name == "GetMetadata" && cel.Equal(args[0], cel.Ident("image")):
+			return "metadata", true
+		case (name == "Get" || name == "List") && cel.Equal(args[0], cel.Ident("resource")):
+			return "found", true
+		}
+		return "", false
+	})
 }
 
 // present asks in Kyverno's way whether there is an object, or an old one.
@@ -194,7 +209,11 @@ func isSure(v cel.Value) bool {
 // rewritten is v with what f puts in the place of its parts, and as it was written where f changes
 // nothing.
 func rewritten(v cel.Value, f func(cel.Value) cel.Value) cel.Value {
-	if out := v.Rewrite(f); !cel.Equal(out, v) {
+	return rewrittenBy(v, func(v cel.Value) cel.Value { return v.Rewrite(f) })
+}
+
+func rewrittenBy(v cel.Value, f func(cel.Value) cel.Value) cel.Value {
+	if out := f(v); !cel.Equal(out, v) {
 		return out
 	}
 	return v

@@ -10,6 +10,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/util/version"
 	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	apiservercel "k8s.io/apiserver/pkg/cel"
@@ -34,13 +35,23 @@ func kyvernoTypes(t *testing.T, mutates bool, variables map[string]*apiservercel
 	fields := apiservercel.NewObjectType("kubernetes.variables", variables)
 	resource := celgo.ObjectType("resource")
 	of := []*celgo.Type{resource, celgo.StringType, celgo.StringType, celgo.StringType, celgo.StringType}
+	image, global := celgo.ObjectType("image"), celgo.ObjectType("globalContext")
+	labels := celgo.MapType(celgo.StringType, celgo.StringType)
 	options := []celgo.EnvOption{
 		celgo.Variable("object", celgo.DynType), celgo.Variable("oldObject", celgo.DynType), celgo.Variable("request", request.CelType()),
 		celgo.Variable("namespaceObject", namespace.CelType()), celgo.Variable("variables", fields.CelType()),
-		celgo.Variable("resource", resource),
+		celgo.Variable("resource", resource), celgo.Variable("image", image), celgo.Variable("globalContext", global), ext.Bindings(),
+		celgo.Function("GetMetadata", celgo.MemberOverload("metadata", []*celgo.Type{image, celgo.StringType}, celgo.DynType)),
 		celgo.Function("Get",
 			celgo.MemberOverload("get_of_cluster", of, celgo.MapType(celgo.StringType, celgo.DynType)),
-			celgo.MemberOverload("get_of_namespace", of[:4], celgo.MapType(celgo.StringType, celgo.DynType))),
+			celgo.MemberOverload("get_of_namespace", of[:4], celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("get_global", []*celgo.Type{global, celgo.StringType}, celgo.DynType),
+			celgo.MemberOverload("get_projection", []*celgo.Type{global, celgo.StringType, celgo.StringType}, celgo.DynType)),
+		celgo.Function("List",
+			celgo.MemberOverload("list_of_cluster", of[:4], celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("list_of_cluster_labelled", append(of[:4:4], labels), celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("list_of_namespace", of[:3], celgo.MapType(celgo.StringType, celgo.DynType)),
+			celgo.MemberOverload("list_of_namespace_labelled", append(of[:3:3], labels), celgo.MapType(celgo.StringType, celgo.DynType))),
 		celgo.Function(orValue, celgo.Overload("or_value", []*celgo.Type{celgo.DynType, celgo.DynType}, celgo.DynType,
 			celgo.BinaryBinding(func(x, _ ref.Val) ref.Val { return x }))),
 		celgo.Macros(celgo.ReceiverMacro("orValue", 1, func(mef celgo.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *celgo.Error) {

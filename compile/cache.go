@@ -30,7 +30,13 @@ func NewCache() *Cache { return &Cache{} }
 
 // checkersFor are checkers for a release, of which those that are idle stay.
 func (c *Cache) checkersFor(o Options) *cores.Pool[*apiserver.Checker] {
-	made := cores.NewPool(func() *apiserver.Checker { return apiserver.NewChecker(o.Translate.Release) })
+	made := cores.NewPool(func() *apiserver.Checker {
+		checker := apiserver.NewChecker(o.Translate.Release)
+		if o.Translate.Library {
+			return checker.WithLibrary()
+		}
+		return checker
+	})
 	if c == nil {
 		return made
 	}

@@ -400,7 +400,9 @@ const (
 	// the answer of an API call, an image registry, a global context entry.
 	//
 	// Put what the rule looks up into a ConfigMap, which becomes the params of the
-	// policy, or into labels of the namespace. Otherwise the webhook judges it.
+	// policy, or into labels of the namespace. Otherwise the webhook judges it. Kyverno's
+	// kinds in CEL can ask for objects and lists of them, so convert --to kyverno leaves
+	// only other calls.
 	//
 	// Example:
 	//

@@ -468,7 +468,9 @@ func describe(c Code) (name, text, example string) {
 				"the answer of an API call, an image registry, a global context entry.\n" +
 				"\n" +
 				"Put what the rule looks up into a ConfigMap, which becomes the params of the\n" +
-				"policy, or into labels of the namespace. Otherwise the webhook judges it.",
+				"policy, or into labels of the namespace. Otherwise the webhook judges it. Kyverno's\n" +
+				"kinds in CEL can ask for objects and lists of them, so convert --to kyverno leaves\n" +
+				"only other calls.",
 			"context:\n" +
 				"  - name: quota\n" +
 				"    apiCall:\n" +

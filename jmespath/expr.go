@@ -44,7 +44,7 @@ type Expr struct {
 	Stop       *int
 	Step       *int
 	Value      any
-	Text       *Template // of a RawString
+	Text       *Template // of a RawString, and of a Literal that is the value of a variable (ParseField)
 	Dynamic    *Template // of a Field whose quoted name holds variables
 }
 

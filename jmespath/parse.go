@@ -195,7 +195,7 @@ func (l *lexer) leaf(t token) *Expr {
 			e.Op, e.Text = RawString, t.template
 		}
 	default:
-		e.Op, e.Value = Literal, t.value
+		e.Op, e.Value, e.Text = Literal, t.value, t.template
 	}
 	return e
 }

@@ -67,6 +67,9 @@ func (e *Expr) print() printed {
 	case Field:
 		return printed{e.fieldText(), closed, closed}
 	case Literal:
+		if e.Text != nil {
+			return printed{"`" + e.Text.Text + "`", closed, closed}
+		}
 		return printed{literalText(e.Value), closed, closed}
 	case RawString:
 		return printed{"'" + e.Text.Text + "'", closed, closed}

@@ -232,6 +232,29 @@ func (s sourceText) variable(p span) (*Variable, *diag.Diagnostic) {
 	return v, nil
 }
 
+// ParseField reads an expression that is a whole field of a policy, into which Kyverno fills the
+// values of variables as JSON before it parses it: of maps and lists too, in backquotes. It is nil,
+// without a diagnostic, where that would decide what the text means.
+func ParseField(text string, pos diag.Pos) (*Expr, *diag.Diagnostic) {
+	src := newSource(text, pos)
+	spans, err := src.spans()
+	if err != nil {
+		return nil, err
+	}
+	l := &lexer{src: src, at: len(text) - len(strings.TrimLeft(text, " \t\r\n")), end: len(strings.TrimRight(text, " \t\r\n")), filled: true}
+	for _, s := range spans {
+		part, err := src.part(s)
+		if err != nil {
+			return nil, err
+		}
+		l.holes = append(l.holes, hole{s.start, s.end, part})
+	}
+	if err := l.lex(); err != nil || l.open {
+		return nil, err
+	}
+	return l.parse()
+}
+
 // body is the template of the text from start on.
 func (l *lexer) body(start int) *Template {
 	t := &Template{Pos: l.src.at(start), Text: l.src.text[start:l.end]}

@@ -43,11 +43,13 @@ type hole struct {
 // A lexer splits src.text[at:end] into tokens, as go-jmespath 0.4 does. Holes
 // may stand in raw strings and quoted names; a hole elsewhere makes open true.
 type lexer struct {
-	src    sourceText
-	at     int
-	end    int
-	holes  []hole // in order
-	open   bool
+	src   sourceText
+	at    int
+	end   int
+	holes []hole // in order
+	open  bool
+	// filled allows of a literal that is one hole: the value of a variable.
+	filled bool
 	tokens []token
 }
 
@@ -186,6 +188,11 @@ func (l *lexer) literal() *diag.Diagnostic {
 	close, holed, err := l.delimited('`')
 	if err != nil {
 		return err
+	}
+	if h := l.hole(l.at + 1); l.filled && h != nil && h.end == close && h.part.Var != nil {
+		l.add(literal, close+1, nil)
+		l.tokens[len(l.tokens)-1].template = &Template{Pos: l.src.at(h.start), Text: l.src.text[h.start:h.end], Parts: []Part{h.part}}
+		return nil
 	}
 	if holed {
 		l.open = true

@@ -31,6 +31,9 @@ const (
 	DateTime
 	Bytes // base64
 	Plain // without wildcards, which no OpenAPI document tells
+	// Withheld is of an Any that is there for some readers and not for others, so that nobody is
+	// to read it.
+	Withheld
 )
 
 // formatNamed is the format that OpenAPI calls name.

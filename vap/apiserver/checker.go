@@ -22,6 +22,7 @@ import (
 type Checker struct {
 	base      *environment.EnvSet
 	version   *version.Version
+	library   []celgo.EnvOption      // what expressions may call besides
 	variables *apiservercel.DeclType // those of the policy at hand
 	declared  [sha256.Size]byte      // of their names and types
 	envs      map[reach]*celgo.Env
@@ -49,6 +50,12 @@ func NewChecker(release cel.Release) *Checker {
 		variables: noVariables(),
 		envs:      map[reach]*celgo.Env{}, known: map[known]compilation{},
 	}
+}
+
+// WithLibrary has expressions call Kyverno's CEL library, too, as no API server does.
+func (c *Checker) WithLibrary() *Checker {
+	c.library = kyvernoLibrary()
+	return c
 }
 
 // A compilation is what came of an expression.
@@ -135,7 +142,7 @@ func (c *Checker) env(r reach) (*celgo.Env, error) {
 	if env, ok := c.envs[r]; ok {
 		return env, nil
 	}
-	env, err := extend(c.base.NewExpressionsEnv(), r, c.version.AtLeast(version.MajorMinor(1, 31)), c.variables)
+	env, err := extend(c.base.NewExpressionsEnv(), r, c.version.AtLeast(version.MajorMinor(1, 31)), c.variables, c.library...)
 	if err == nil {
 		c.envs[r] = env
 	}

@@ -140,6 +140,8 @@ func (s sequenceSet) is(x cel.Value, t *schema.Type, y read.Operand) cel.Bool {
 		return wordsFor(s.l, s.op, literalSet{y.Lit}).has(x, t)
 	case isPattern(y):
 		return s.matches(x, t, y)
+	case y.Form == read.PlaceForm && y.V.Dynamic() && y.V.Origin == read.FromConfiguration:
+		return s.matchesScalar(x, t, y.V.Expr)
 	case mutual(s.l, s.op):
 		return alike(s.l, read.ValueOf(x, t), y)
 	}
@@ -161,6 +163,16 @@ func (s sequenceSet) matches(x cel.Value, t *schema.Type, y read.Operand) cel.Bo
 		return cel.Or(is, x.Eq(cel.String(scalar.Anything)))
 	}
 	return is
+}
+
+// matchesScalar is matches of a value of the cluster whose type is not known, by its text.
+func (s sequenceSet) matchesScalar(x cel.Value, t *schema.Type, y cel.Value) cel.Bool {
+	are := read.IsScalar(y)
+	if read.KindOf(t) == schema.Any {
+		are = cel.And(are, read.IsScalar(x))
+		x, t = cel.Func(cel.FuncString, x), read.StringType()
+	}
+	return cel.And(are, s.matches(x, t, read.ConfiguredText(cel.Func(cel.FuncString, y))))
 }
 
 // isWord tells of a scalar of the policy.

@@ -50,6 +50,10 @@ func compared(l *read.Lowering, c *policy.Condition) partial.Bool {
 	key, value := query.Node(l, c.Key), query.Node(l, c.Value)
 	l.SetPos(c.Pos)
 	op := operatorOf(c.Operator)
+	isList := op.kind == membershipKind && value.Form == read.SequenceForm
+	if l.Opts.Library && (isUnknownText(key) && !(op.kind == equalityKind && value.Form == read.LitForm) || isUnknownText(value) && !isList) {
+		panic(l.Unsupported("an operator on a value of another object whose type is not known, which may be a pattern,"))
+	}
 	if op.kind == equalityKind && wildAroundVariable(c.Value) {
 		panic(l.Unsupported("a wildcard beside a variable in a condition's value"))
 	}
@@ -69,6 +73,14 @@ func compared(l *read.Lowering, c *policy.Condition) partial.Bool {
 		panic(l.Unsupported("the order of a text and of a number that is worked out of the request"))
 	}
 	return l.Told(d, out)
+}
+
+// isUnknownText reports whether a value of the cluster may be a text, which operators read as a pattern,
+// or something else.
+func isUnknownText(j read.Operand) bool {
+	return j.Some(func(j read.Operand) bool {
+		return j.Form != read.LitForm && j.Form != read.ErrorForm && j.Origin() == read.FromConfiguration && (j.Form == read.SequenceForm && read.KindOf(j.S.Elem()) == schema.Any || read.KindOf(j.Typ()) == schema.Any)
+	})
 }
 
 // isWorkedOut tells of a variable of the request whose value is known when the rule is compiled,

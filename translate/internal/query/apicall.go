@@ -15,6 +15,9 @@ func apiCall(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 	if c.Service == nil && c.Method != "POST" && asksForNamespace(l, c) {
 		return namespaceCall(l, c)
 	}
+	if l.Opts.Library {
+		return objectCall(l, e)
+	}
 	panic(l.Refuse(diag.OutsideData, "the answer of the API call %s is outside the request", e.Name))
 }
 
@@ -33,9 +36,9 @@ func namespaceCall(l *read.Lowering, c *policy.APICallEntry) read.Operand {
 	ns := cel.Ident("namespaceObject")
 	known := ns.Field("status").Has("phase")
 	if c.Default != nil && c.Default.Kind != policy.Null {
-		return read.Choice(known, answer(l, c, namespaceValue(ns)), Node(l, c.Default))
+		return read.Choice(known, answer(l, c.JMESPath, namespaceValue(ns)), Node(l, c.Default))
 	}
-	return answer(l, c, namespaceValue(ns)).Demanding(read.DemandToLoad("namespace_is_not_known", known))
+	return answer(l, c.JMESPath, namespaceValue(ns)).Demanding(read.DemandToLoad("namespace_is_not_known", known))
 }
 
 // someKeys is the hint of a hash of which only some keys are known.
@@ -55,11 +58,11 @@ func namespaceValue(ns cel.Value) read.Operand {
 
 // answer is what the call's jmesPath makes of an answer. A key that is missing
 // there makes the entry an error, which nothing takes for null.
-func answer(l *read.Lowering, c *policy.APICallEntry, j read.Operand) read.Operand {
-	if c.JMESPath == nil {
+func answer(l *read.Lowering, jmesPath *policy.Text, j read.Operand) read.Operand {
+	if jmesPath == nil {
 		return j
 	}
-	return hardened(eval(l, path(l, *c.JMESPath), &j))
+	return hardened(eval(l, path(l, *jmesPath), &j))
 }
 
 func hardened(j read.Operand) read.Operand {

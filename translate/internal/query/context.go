@@ -44,6 +44,10 @@ func contextValue(l *read.Lowering, v *read.ContextVar) read.Operand {
 		return configMap(l, e)
 	case e.APICall != nil:
 		return apiCall(l, e)
+	case e.ImageRegistry != nil && l.Opts.Library:
+		return imageData(l, e)
+	case e.GlobalReference != nil && l.Opts.Library:
+		return globalData(l, e)
 	case e.ImageRegistry != nil:
 		panic(l.Refuse(diag.OutsideData, "the data of an image is in a registry"))
 	case e.GlobalReference != nil:
@@ -115,6 +119,9 @@ func constantText(l *read.Lowering, t policy.Text) (text string, ok bool) {
 
 func path(l *read.Lowering, t policy.Text) *jmespath.Expr {
 	l.SetPos(t.Pos)
+	if e := filledPath(l, t); e != nil {
+		return e
+	}
 	s, ok := constantText(l, t)
 	if !ok {
 		panic(l.Unsupported("a jmesPath with variables"))

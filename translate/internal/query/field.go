@@ -41,7 +41,11 @@ func member(l *read.Lowering, cur *read.Operand, name string) read.Operand {
 func field(l *read.Lowering, j read.Operand, name string) read.Operand {
 	switch j.Form {
 	case read.PlaceForm:
-		return read.OperandAt(j.V.Field(name))
+		v := j.V.Field(name)
+		if v.Typ != nil && v.Typ.Format == schema.Withheld {
+			panic(l.Refuse(diag.OutsideData, "the field %s of an item of a list, which the API server leaves out, cannot be read", name))
+		}
+		return read.OperandAt(v)
 	case read.LitForm:
 		m, ok := j.Lit.(map[string]any)
 		if !ok {

@@ -72,6 +72,11 @@ func called(l *read.Lowering, e *jmespath.Expr, given func(i int) read.Operand) 
 	case jmespath.FuncToNumber:
 		return read.InEach(arg(0), func(j read.Operand) read.Operand { return toNumber(l, j) })
 	}
+	if l.Opts.Library {
+		if out, ok := libraryFunction(l, e.Func, strictArg); ok {
+			return out
+		}
+	}
 	panic(l.Refuse(diag.NoFunction, "the function %s has no native form", e.Name))
 }
 

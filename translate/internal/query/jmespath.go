@@ -51,6 +51,9 @@ func evalNode(l *read.Lowering, e *jmespath.Expr, cur *read.Operand) read.Operan
 	case jmespath.Compare:
 		return comparedTo(l, e, cur)
 	case jmespath.Literal:
+		if e.Text != nil {
+			return filledLiteral(l, e.Text)
+		}
 		return read.LitOf(e.Value)
 	case jmespath.RawString: // a '...' that holds variables: a text, whatever they are
 		return read.InEach(Template(l, e.Text), func(j read.Operand) read.Operand { return toString(l, j) })

@@ -330,7 +330,7 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 	out.Fields["apiVersion"] = required("apiVersion", PlainText())
 	out.Fields["kind"] = required("kind", PlainText())
 	if mutates { // an object is changed before it is validated
-		return unvalidated(&out, map[*schema.Type]*schema.Type{})
+		return Unvalidated(&out)
 	}
 	return &out
 }
@@ -387,6 +387,11 @@ func Named(meta *schema.Type) *schema.Type {
 // IsStructural tells of the fields that are structs in Go wherever a schema requires them.
 func IsStructural(name string) bool {
 	return slices.Contains([]string{"metadata", "spec", "template", "jobTemplate"}, name)
+}
+
+// Unvalidated is a type as it is before an object is validated, or after it was by another definition.
+func Unvalidated(t *schema.Type) *schema.Type {
+	return unvalidated(t, map[*schema.Type]*schema.Type{})
 }
 
 // unvalidated is a type as it is before an object is validated: what the Go type of a kind

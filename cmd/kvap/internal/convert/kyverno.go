@@ -29,7 +29,7 @@ func (c Choices) ForKyverno(version string) Choices {
 	if version == "1.17" {
 		c.Version = "v1beta1"
 	}
-	c.Translate.Guard, c.Translate.Mutations = translate.GuardNever, true
+	c.Translate.Guard, c.Translate.Mutations, c.Translate.Library = translate.GuardNever, true, true
 	c.Emit.ExcludeNamespaces = []string{}
 	return c
 }
