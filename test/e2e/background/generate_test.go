@@ -21,6 +21,7 @@ apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
 metadata: {name: creators}
 spec:
+  background: false # its rule reads who asks
   rules:
   - name: bind
     match: {any: [{resources: {kinds: [Namespace], operations: [CREATE], names: ["team-*"]}}]}
