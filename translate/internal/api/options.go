@@ -73,6 +73,9 @@ type Options struct {
 	// Mutations has mutate rules and MutatingPolicies become MutatingAdmissionPolicies, where
 	// they can. Otherwise all of them are the webhook's.
 	Mutations bool
+	// Generations has generate rules become policies that generate, of Kyverno's kinds in CEL: no
+	// API server has them. Otherwise all of them are the controller's.
+	Generations bool
 	// Repeatable leaves to the webhook what is not proven to change nothing more when it runs
 	// twice, as it does where policies go from a webhook to the API server, and what is about
 	// kinds that API servers come to know while they run.
