@@ -46,6 +46,9 @@ func evaluationOf(d *generating.Draft) *Evaluation {
 		return &Switch{true}
 	}
 	out.Synchronize, out.GenerateExisting, out.Orphans = on(d.Synchronize), on(d.Existing), on(d.Orphans)
+	if d.Idle {
+		out.Admission = &Switch{}
+	}
 	if d.OwnRequests {
 		out.SkipBackgroundRequests = new(bool)
 	}

@@ -238,10 +238,19 @@ const generatingObjects = `
 - {apiVersion: x.io/v1, kind: Widget, metadata: {name: w, namespace: dev, uid: u8}}
 `
 
+const (
+	namespaces = "match: {any: [{resources: {kinds: [Namespace]}}]}\n"
+	configMaps = "match: {any: [{resources: {kinds: [ConfigMap]}}]}\n"
+)
+
+// generateRule is a policy with a generate rule.
+func generateRule(kind, rule string) string {
+	text := "apiVersion: kyverno.io/v1\nkind: " + kind + "\nmetadata: {name: p, namespace: dev}\nspec:\n  rules:\n  - name: r\n    " + strings.ReplaceAll(rule, "\n", "\n    ")
+	return strings.NewReplacer("\n    - ", "\n  - ", "\n    @", "\n  ").Replace(text)
+}
+
 // A GeneratingPolicy makes what the generate rule does of which it is made, and deletes it when that does.
 func TestGenerations(t *testing.T) {
-	const namespaces = "match: {any: [{resources: {kinds: [Namespace]}}]}\n"
-	const configMaps = "match: {any: [{resources: {kinds: [ConfigMap]}}]}\n"
 	const widgets = "match: {any: [{resources: {kinds: [x.io/v1/Widget]}}]}\n"
 	const quota = "apiVersion: v1, kind: ResourceQuota, name: quota, namespace: '{{request.object.metadata.name}}', data: {spec: {hard: {pods: '4'}}}"
 	for _, tt := range []struct {
@@ -278,6 +287,8 @@ func TestGenerations(t *testing.T) {
 		{"copies of all", "ClusterPolicy", namespaces + "generate: {namespace: '{{request.object.metadata.name}}', cloneList: {namespace: default, kinds: [v1/Secret]}}", 16, 0},
 		{"each of a list", "ClusterPolicy", configMaps + "generate: {synchronize: true, foreach: [{list: \"request.object.data.namespaces | split(@, ',')\", apiVersion: v1, kind: ConfigMap, name: 'in-{{element}}', namespace: '{{element}}', data: {data: {count: '{{request.object.data.count}}'}}}]}", 8, 4},
 		{"some of a list", "ClusterPolicy", configMaps + "generate: {synchronize: true, foreach: [{list: \"request.object.data.namespaces | split(@, ',')\", context: [{name: ns, variable: {jmesPath: element}}], preconditions: {any: [{key: '{{ns}}', operator: AnyIn, value: [dev]}]}, apiVersion: v1, kind: Secret, name: pull, namespace: '{{ns}}', clone: {name: pull, namespace: default}}]}", 4, 4},
+		{"each of a list with its index", "ClusterPolicy", configMaps + "generate: {synchronize: true, foreach: [{list: \"request.object.data.namespaces | split(@, ',')\", preconditions: {any: [{key: '{{element}}', operator: NotEquals, value: none}]}, apiVersion: v1, kind: ConfigMap, name: 'in-{{elementIndex}}', namespace: '{{element}}', data: {metadata: {labels: {index: '{{elementIndex}}'}}, data: {of: '{{element}}'}}}]}", 8, 4},
+		{"without requests", "ClusterPolicy", namespaces + "generate: {generateExisting: true, " + quota + "}\n@admission: false", 0, 0},
 		{"each container", "ClusterPolicy", "match: {any: [{resources: {kinds: [Deployment]}}]}\ngenerate: {foreach: [{list: request.object.spec.template.spec.containers, apiVersion: v1, kind: ConfigMap, name: '{{element.name}}-{{request.object.metadata.name}}', namespace: '{{request.namespace}}', data: {data: {image: '{{element.image}}'}}}]}", 9, 0},
 		{"a variable", "ClusterPolicy", namespaces + "context: [{name: team, variable: {jmesPath: request.object.metadata.labels.team, default: nobody}}]\npreconditions: {all: [{key: '{{team}}', operator: NotEquals, value: ''}]}\ngenerate: {apiVersion: v1, kind: ConfigMap, name: team, namespace: '{{request.object.metadata.name}}', data: {data: {team: '{{team}}', again: '{{team}}!'}}}", 6, 0},
 		{"a ConfigMap", "ClusterPolicy", namespaces + "context: [{name: t, configMap: {name: template, namespace: default}}]\ngenerate: {apiVersion: v1, kind: ConfigMap, name: made, namespace: '{{request.object.metadata.name}}', data: {data: {k: '{{t.data.k}}'}}}", 8, 0},
@@ -288,9 +299,8 @@ func TestGenerations(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(generatingObjects), &objects); err != nil {
 				t.Fatal(err)
 			}
-			text := "apiVersion: kyverno.io/v1\nkind: " + tt.kind + "\nmetadata: {name: p, namespace: dev}\nspec:\n  rules:\n  - name: r\n    " + strings.ReplaceAll(strings.ReplaceAll(tt.rule, "\n", "\n    "), "\n    - ", "\n  - ")
 			schemas := generatingSchemas(t)
-			c := regenerated(t, []byte(text), schemas)
+			c := regenerated(t, []byte(generateRule(tt.kind, tt.rule)), schemas)
 			if len(c.made) == 0 {
 				t.Fatalf("%v\n%v", c.compiled.Diagnostics, c.Left)
 			}
@@ -300,6 +310,41 @@ func TestGenerations(t *testing.T) {
 			}
 			if (tt.name == "operations") != (more > 0) {
 				t.Errorf("the policy deletes %d times where the rule does not", more)
+			}
+		})
+	}
+}
+
+// What a GeneratingPolicy cannot say exactly is left, and the reason says what somebody can do.
+func TestGenerationsLeft(t *testing.T) {
+	const quota = "apiVersion: v1, kind: ResourceQuota, name: quota, namespace: x, data: {spec: {hard: {pods: '4'}}}"
+	for _, tt := range []struct {
+		name, rule string
+		code       diag.Code
+		says       string
+	}{
+		{"only creation", "match: {any: [{resources: {kinds: [Namespace], operations: [CREATE]}}]}\ngenerate: {synchronize: true, " + quota + "}", diag.NoKyvernoForm, "add UPDATE"},
+		{"by operation", namespaces + "generate: {synchronize: true, apiVersion: v1, kind: ConfigMap, name: a, namespace: x, data: {data: {by: '{{request.operation}}'}}}", diag.NoKyvernoForm, "synchronize: false"},
+		{"existing by operation", "match: {any: [{resources: {kinds: [Namespace], operations: [CREATE, UPDATE]}}]}\ngenerate: {generateExisting: true, " + quota + "}", diag.NoKyvernoForm, "generateExisting"},
+		{"existing by user", "match: {any: [{resources: {kinds: [Namespace]}, subjects: [{kind: User, name: a}]}]}\ngenerate: {generateExisting: true, " + quota + "}", diag.NoKyvernoForm, "generateExisting"},
+		{"another name", namespaces + "generate: {apiVersion: v1, kind: Secret, name: a, namespace: x, clone: {name: b, namespace: z}}", diag.NoKyvernoForm, "give the copy that name"},
+		{"expressions", namespaces + "generate: {namespace: x, cloneList: {namespace: z, kinds: [v1/Secret], selector: {matchExpressions: [{key: a, operator: Exists}]}}}", diag.NoKyvernoForm, "matchLabels"},
+		{"a variable in a key", namespaces + "generate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: x, data: {data: {'{{request.name}}': b}}}", diag.NoExpression, "in a key"},
+		{"a part of any type", "match: {any: [{resources: {kinds: [x.io/v1/Widget]}}]}\ngenerate: {apiVersion: v1, kind: ConfigMap, name: 'a-{{request.object.spec.name}}', namespace: x, data: {data: {a: b}}}", diag.NoExpression, ""},
+		{"a label of any type", "match: {any: [{resources: {kinds: [x.io/v1/Widget]}}]}\ngenerate: {apiVersion: v1, kind: ConfigMap, name: a, namespace: x, data: {metadata: {labels: {a: '{{request.object.spec.name}}'}}}}", diag.NoExpression, "may be no text"},
+		{"a name that is a number", "match: {any: [{resources: {kinds: [Deployment]}}]}\ngenerate: {apiVersion: v1, kind: ConfigMap, name: '{{request.object.spec.replicas}}', namespace: x, data: {data: {a: b}}}", diag.NoExpression, "no text"},
+		{"a random name", namespaces + "generate: {apiVersion: v1, kind: ConfigMap, name: \"a-{{ random('[a-z]{3}') }}\", namespace: x, data: {data: {a: b}}}", diag.NoFunction, "random"},
+		{"an API call", namespaces + "context: [{name: pods, apiCall: {urlPath: /api/v1/pods, jmesPath: 'items[0].metadata.name'}}]\ngenerate: {apiVersion: v1, kind: ConfigMap, name: '{{pods}}', namespace: x, data: {data: {a: b}}}", diag.OutsideData, "pods"},
+		{"a number that is too large", namespaces + "generate: {apiVersion: x.io/v1, kind: Gadget, name: a, namespace: x, data: {spec: {n: 9007199254740993}}}", diag.NoExpression, "rounds"},
+		{"one of several rules", namespaces + "generate: {" + quota + "}\n- name: s\n" + namespaces + "generate: {" + quota + "}\n@applyRules: One", diag.ApplyOne, ""},
+		{"two lists of which one may err", configMaps + "generate: {foreach: [{list: \"request.object.data.a | split(@, ',')\", apiVersion: v1, kind: ConfigMap, name: '{{element}}', namespace: x, data: {data: {a: b}}}, {list: \"request.object.data.b | split(@, ',')\", apiVersion: v1, kind: ConfigMap, name: '{{element}}', namespace: x, data: {data: {a: b}}}]}", diag.NoExpression, "behind one that may be an error"},
+		{"never", "match: {any: [{resources: {kinds: [Namespace], operations: [CONNECT]}}]}\ngenerate: {" + quota + "}", diag.NoKyvernoForm, "no request triggers"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := regenerated(t, []byte(generateRule("ClusterPolicy", tt.rule)), generatingSchemas(t))
+			r := c.compiled.Rules[0]
+			if len(r.Generating) > 0 || len(r.Codes) == 0 || r.Codes[0] != tt.code || !strings.Contains(r.Reason, tt.says) {
+				t.Errorf("%v: %s\n%v", r.Codes, r.Reason, c.compiled.Diagnostics)
 			}
 		})
 	}

@@ -59,6 +59,7 @@ type WebhookConfiguration struct {
 
 // An Evaluation says when a policy is evaluated; nil is Kyverno's default.
 type Evaluation struct {
+	Admission        *Switch `json:"admission,omitempty"`
 	Background       *Switch `json:"background,omitempty"`
 	GenerateExisting *Switch `json:"generateExisting,omitempty"`
 	Synchronize      *Switch `json:"synchronize,omitempty"`

@@ -16,6 +16,7 @@ type Draft struct {
 
 	Synchronize bool // keeps what it has made in step with the trigger
 	Existing    bool // is for objects that are there already, too
+	Idle        bool // is for those alone: no request triggers it
 	// Orphans tells that what it has made stays when the policy goes.
 	Orphans         bool
 	ServerSideApply bool

@@ -93,7 +93,7 @@ func (g *generation) lower(notes *diag.List) (why *diag.Diagnostic) {
 			}
 		}
 		if len(g.triggers) == 0 {
-			panic(base.Unsupported("a generate rule that nothing triggers"))
+			panic(base.Refuse(diag.NoKyvernoForm, "no request triggers the rule; look for what its match and its preconditions ask"))
 		}
 		g.checkSteps(base)
 		g.tellDifferences(base)
@@ -104,14 +104,15 @@ func (g *generation) lower(notes *diag.List) (why *diag.Diagnostic) {
 // GeneratingPolicy.
 func (g *generation) checkFrame(l *read.Lowering) {
 	switch {
-	case !g.policy.Admission:
-		panic(l.Unsupported("a generate rule that no request triggers (admission: false)"))
+	case !g.policy.Admission && !g.existing():
+		panic(l.Refuse(diag.NoKyvernoForm, "nothing triggers the rule: no request does (admission: false), and no object that is there (generateExisting)"))
 	case g.rule.Generate.Synchronize && len(g.conditions) > 0:
-		panic(l.Unsupported("synchronize behind match conditions of the webhook, of which a rule does not ask what it has made,"))
+		panic(l.Refuse(diag.NoKyvernoForm, "with synchronize, a GeneratingPolicy deletes what it has made when a match condition no longer holds, and the webhook's conditions keep the rule from that; "+
+			"make them preconditions, if that is what is meant"))
 	case g.existing() && g.namesOperations():
-		panic(l.Unsupported("generateExisting of a rule that names operations, which has no effect in Kyverno; remove one of them"))
+		panic(l.Refuse(diag.NoKyvernoForm, "generateExisting has no effect on a rule that names operations, and would have one in a GeneratingPolicy; remove one of the two"))
 	case g.existing() && g.asksUser():
-		panic(l.Unsupported("generateExisting of a rule that asks for the user, which has no effect in Kyverno; remove one of them"))
+		panic(l.Refuse(diag.NoKyvernoForm, "generateExisting has no effect on a rule that asks who sends a request, and would have one in a GeneratingPolicy; remove one of the two"))
 	}
 	for _, e := range g.opts.Exceptions {
 		if !e.Invalid && len(e.PodSecurity) > 0 && match.Excepts(l, e) {
@@ -226,7 +227,7 @@ func (g *generation) draft(t trigger, resources []vap.ResourceRule) *generating.
 			Members:     []vap.Member{{Pos: g.rule.Pos, Policy: native.MemberName(g.policy), Rule: g.rule.Name, Origin: g.rule.Origin}},
 			Constraints: vap.Constraints{Rules: resources, NamespaceSelector: t.selector},
 		},
-		Entries: t.entries, MayErr: t.mayErr, Synchronize: body.Synchronize, Existing: g.existing(), Orphans: body.Synchronize && body.Orphans(),
+		Entries: t.entries, MayErr: t.mayErr, Synchronize: body.Synchronize, Existing: g.existing(), Idle: !g.policy.Admission, Orphans: body.Synchronize && body.Orphans(),
 		ServerSideApply: g.policy.ServerSideApply, OwnRequests: !g.rule.SkipBackground,
 	}
 	if !t.match.IsTrue() {

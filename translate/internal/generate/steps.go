@@ -18,7 +18,8 @@ func (g *generation) checkSteps(l *read.Lowering) {
 	for _, t := range g.triggers {
 		at := t.target.Key()
 		if said, known := texts[at]; known && said != t.text() {
-			panic(l.Unsupported("synchronize of a rule that makes something else of each operation"))
+			panic(l.Refuse(diag.NoKyvernoForm, "with synchronize, a GeneratingPolicy deletes at an update what it has made of the creation, and the rule is another on each operation; "+
+				"ask for no operation and no old object, or set synchronize: false"))
 		}
 		texts[at] = t.text()
 	}
@@ -31,7 +32,8 @@ func (g *generation) checkSteps(l *read.Lowering) {
 		}
 		for _, op := range t.target.PossibleOperations() {
 			if op == native.Update && !updates {
-				panic(l.Unsupported("synchronize of a rule that is not about updates, at the first of which a GeneratingPolicy deletes what it has made,"))
+				panic(l.Refuse(diag.NoKyvernoForm, "with synchronize, a GeneratingPolicy that is not about updates deletes what it has made at the first one; "+
+					"add UPDATE to the operations, or set synchronize: false"))
 			}
 		}
 	}

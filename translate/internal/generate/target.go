@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/mutate"
@@ -74,7 +75,7 @@ func text(l *read.Lowering, t policy.Text, filling *read.Demands) cel.Value {
 func constant(l *read.Lowering, t policy.Text) string {
 	if query.HasVariables(&policy.Node{Kind: policy.String, Str: t.Value, Pos: t.Pos}) {
 		l.SetPos(t.Pos)
-		panic(l.Unsupported("a kind with variables of what is copied"))
+		panic(l.Unsupported("a variable in the kind of what is copied"))
 	}
 	return t.Value
 }
@@ -173,7 +174,7 @@ func clone(l *read.Lowering, t *policy.GenerateTarget) (objects []cel.Value, fil
 	var of read.Demands
 	if called := text(l, t.Name, &of); !cel.Equal(called, name) {
 		l.SetPos(t.Name.Pos)
-		panic(l.Unsupported("a copy under another name than that of its source; give it the same name, or write out the copy as data,"))
+		panic(l.Refuse(diag.NoKyvernoForm, "what a GeneratingPolicy copies keeps the name of its source; give the copy that name, or write it out as data"))
 	}
 	return []cel.Value{resource(l, "Get", constant(l, t.APIVersion), constant(l, t.Kind), namespace, name)}, filling
 }
@@ -185,7 +186,7 @@ func cloneList(l *read.Lowering, t *policy.GenerateTarget) (objects []cel.Value,
 	if s := t.CloneList.Selector; s != nil {
 		l.SetPos(s.Pos)
 		if len(s.Expressions) > 0 || query.HasVariables(t.CloneList.SelectorNode) {
-			panic(l.Unsupported("a selector of sources with variables or matchExpressions; name labels by matchLabels"))
+			panic(l.Refuse(diag.NoKyvernoForm, "resource.List selects by labels that are equal, and by no matchExpressions or variables; name the labels in matchLabels"))
 		}
 		var labels []cel.Entry
 		for _, p := range s.MatchLabels {
