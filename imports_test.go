@@ -48,9 +48,10 @@ policy/validity: diag interp policy schema
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag
-celpolicy: compile vap mutating policy schema cel diag
-translate: translate/internal/api translate/internal/native translate/internal/read translate/internal/match translate/internal/celrule translate/internal/fields translate/internal/pack translate/internal/rule translate/internal/mutate diag policy vap
-translate/internal/api: translate/internal/pack cel diag internal/budget mutating policy schema vap
+generating: vap diag
+celpolicy: compile vap mutating generating policy schema cel diag
+translate: translate/internal/api translate/internal/native translate/internal/read translate/internal/match translate/internal/celrule translate/internal/fields translate/internal/pack translate/internal/rule translate/internal/mutate translate/internal/generate diag policy vap
+translate/internal/api: translate/internal/pack cel diag internal/budget mutating generating policy schema vap
 translate/internal/anchor:
 translate/internal/partial: cel
 translate/internal/scalar:
@@ -67,7 +68,8 @@ translate/internal/fields: translate/internal/anchor translate/internal/scalar t
 translate/internal/pack: translate/internal/partial translate/internal/native cel diag policy schema vap
 translate/internal/rule: translate/internal/api translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/podsec translate/internal/celrule translate/internal/pack cel diag jmespath policy schema vap
 translate/internal/mutate: translate/internal/api translate/internal/anchor translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/pattern translate/internal/celrule translate/internal/pack translate/internal/rule cel diag jmespath mutating policy schema vap
-compile: internal/budget internal/cores translate vap vap/apiserver mutating policy cel diag
+translate/internal/generate: translate/internal/api translate/internal/partial translate/internal/scalar translate/internal/native translate/internal/read translate/internal/query translate/internal/condition translate/internal/match translate/internal/celrule translate/internal/pack translate/internal/rule translate/internal/mutate cel diag generating policy schema vap
+compile: internal/budget internal/cores translate vap vap/apiserver mutating generating policy cel diag
 check: internal/budget internal/cores internal/defaulting mutating vap vap/apiserver policy schema cel diag
 interp: internal/budget interp/internal/cellib interp/internal/expr interp/internal/jsonpatch interp/internal/merge interp/internal/datum interp/internal/wildcard policy jmespath diag
 interp/internal/expr: internal/budget interp/internal/datum interp/internal/wildcard jmespath diag

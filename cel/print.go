@@ -79,6 +79,9 @@ func print(n *node) doc {
 	case opCall:
 		return cat(textDoc(n.name), arguments(n.args))
 	case opList:
+		if len(n.args) == 1 && n.args[0].op == opMap && len(n.args[0].args) > 0 {
+			return cat(textDoc("["), print(n.args[0]), textDoc("]"))
+		}
 		ds := docs(n.args)
 		if slices.ContainsFunc(n.args, func(a *node) bool { return len(a.args) > 0 }) {
 			return enclosed("[", join(ds, ","), "]")
@@ -192,7 +195,24 @@ func arguments(ns []*node) doc {
 	if len(ns) == 1 && hugs(ns[0]) {
 		return paren(print(ns[0]))
 	}
+	if last := len(ns) - 1; last > 0 && makesMaps(ns[last]) && !slices.ContainsFunc(ns[:last], func(n *node) bool { return n.prec() < precMember }) {
+		return paren(cat(textDoc(flatly(ns[:last])+", "), print(ns[last])))
+	}
 	return enclosed("(", join(docs(ns), ","), ")")
+}
+
+// makesMaps tells of a list of maps that are made, as objects are.
+func makesMaps(n *node) bool {
+	return n.op == opList && slices.ContainsFunc(n.args, func(a *node) bool { return a.op == opMap && len(a.args) > 0 })
+}
+
+// flatly is some arguments on one line.
+func flatly(ns []*node) string {
+	out := make([]string, len(ns))
+	for i, n := range ns {
+		out[i] = print(n).flat()
+	}
+	return strings.Join(out, ", ")
 }
 
 // hugs tells that n opens a bracket of its own, which is where it may break.

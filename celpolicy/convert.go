@@ -40,7 +40,7 @@ func Convert(of compile.Result, o Options) Conversion {
 	c := converter{options: o, result: of, out: Conversion{Left: map[*compile.Rule]diag.Diagnostic{}}}
 	rules := map[*policy.Policy][]*compile.Rule{}
 	for _, r := range of.Rules {
-		if !r.Policy.InCEL() && len(r.Objects)+len(r.Mutating) > 0 {
+		if !r.Policy.InCEL() && len(r.Objects)+len(r.Mutating)+len(r.Generating) > 0 {
 			rules[r.Policy] = append(rules[r.Policy], r)
 		}
 	}
@@ -93,12 +93,15 @@ func (c *converter) policy(p *policy.Policy, rules []*compile.Rule) Converted {
 			o := c.result.Mutating[i]
 			add(o.Draft, r, func() ([]Object, *diag.Diagnostic) { return c.mutating(p, o) })
 		}
+		for _, d := range r.Generating {
+			add(d, r, func() ([]Object, *diag.Diagnostic) { return c.generating(p, d) })
+		}
 	}
 	c.leave(natives)
 	out := Converted{Of: p}
 	for _, n := range natives {
 		if n.why == nil {
-			out.Objects = append(out.Objects, n.objects...)
+			out.Objects = joined(out.Objects, n.objects)
 		}
 	}
 	for _, r := range rules {

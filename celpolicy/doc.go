@@ -2,9 +2,11 @@
 // policies of Kyverno's own kinds in CEL, of policies.kyverno.io.
 //
 // In comes what package compile made of policies of kyverno.io: native objects with their
-// bindings; and cleanup policies, of which Cleanups makes rules first. Out go, by Convert, a ValidatingPolicy for each native object and binding, and a
-// MutatingPolicy for each that mutates; and for every rule that Kyverno's kinds cannot say,
-// the diagnostic that says why; by Cleanups, a DeletingPolicy for each cleanup policy.
+// bindings, and drafts of package generating; and cleanup policies, of which Cleanups makes
+// rules first. Out go, by Convert, a ValidatingPolicy for each native object and binding, a
+// MutatingPolicy for each that mutates, and GeneratingPolicies; and for every rule that Kyverno's
+// kinds cannot say, the diagnostic that says why; by Cleanups, a DeletingPolicy for each cleanup
+// policy.
 //
 // What must hold: a policy that comes out denies a request if and only if the native object
 // does, and one that deletes does what the cleanup policy does. Nothing is lowered here: expressions are those of the native objects, and changed only

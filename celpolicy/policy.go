@@ -13,10 +13,13 @@ type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              Spec `json:"spec"`
+
+	// mayErr tells that an entry of generate may be an error, behind which no other is evaluated.
+	mayErr bool
 }
 
-// A Spec is what a ValidatingPolicy, a MutatingPolicy or a DeletingPolicy says. What is left out has
-// Kyverno's default.
+// A Spec is what a ValidatingPolicy, a MutatingPolicy, a GeneratingPolicy or a DeletingPolicy
+// says. What is left out has Kyverno's default.
 type Spec struct {
 	Schedule         string                                   `json:"schedule,omitempty"`
 	MatchConstraints *admissionregistrationv1.MatchResources  `json:"matchConstraints"`
@@ -26,12 +29,14 @@ type Spec struct {
 	Propagation      string                                   `json:"deletionPropagationPolicy,omitempty"`
 	Validations      []Validation                             `json:"validations,omitempty"`
 	Mutations        []admissionregistrationv1.Mutation       `json:"mutations,omitempty"`
+	Generate         []Generation                             `json:"generate,omitempty"`
 
 	AuditAnnotations  []admissionregistrationv1.AuditAnnotation  `json:"auditAnnotations,omitempty"`
 	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions,omitempty"`
 	FailurePolicy     string                                     `json:"failurePolicy,omitempty"`
 	Webhook           *WebhookConfiguration                      `json:"webhookConfiguration,omitempty"`
 	Evaluation        *Evaluation                                `json:"evaluation,omitempty"`
+	ServerSideApply   bool                                       `json:"useServerSideApply,omitempty"`
 	Autogen           *Autogen                                   `json:"autogen,omitempty"`
 }
 
@@ -42,6 +47,11 @@ type Validation struct {
 	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
+// A Generation is an entry of generate, an expression that calls the generator.
+type Generation struct {
+	Expression string `json:"expression"`
+}
+
 // A WebhookConfiguration says how long the API server waits for Kyverno.
 type WebhookConfiguration struct {
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
@@ -49,7 +59,13 @@ type WebhookConfiguration struct {
 
 // An Evaluation says when a policy is evaluated; nil is Kyverno's default.
 type Evaluation struct {
-	Background *Switch `json:"background,omitempty"`
+	Admission        *Switch `json:"admission,omitempty"`
+	Background       *Switch `json:"background,omitempty"`
+	GenerateExisting *Switch `json:"generateExisting,omitempty"`
+	Synchronize      *Switch `json:"synchronize,omitempty"`
+	Orphans          *Switch `json:"orphanDownstreamOnPolicyDelete,omitempty"`
+	// SkipBackgroundRequests is true where it is nil.
+	SkipBackgroundRequests *bool `json:"skipBackgroundRequests,omitempty"`
 }
 
 // A Switch turns something on or off.

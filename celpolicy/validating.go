@@ -179,6 +179,9 @@ func (e *expressions) dropUnread(s *Spec) {
 	for _, m := range s.Conditions {
 		read(m.Expression)
 	}
+	for _, g := range s.Generate {
+		read(g.Expression)
+	}
 	var kept []admissionregistrationv1.Variable
 	for _, v := range slices.Backward(s.Variables) { // one reads only those before it
 		if reads[v.Name] {

@@ -7,6 +7,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/generating"
 	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/internal/cores"
 	"github.com/kvap/kvap/mutating"
@@ -84,6 +85,8 @@ type Rule struct {
 	Forms []*Form
 	// Objects are indexes of Result.Objects, and Mutating of Result.Mutating.
 	Objects, Mutating []int
+	// Generating are the drafts of a rule that generates.
+	Generating []*generating.Draft
 	// Reaches are the excluded namespaces in which the rule counts, for it names them.
 	Reaches []string
 }
@@ -379,7 +382,7 @@ func (c *compilation) result(in Input) Result {
 	errors := errorsOf(in)
 	found := c.found
 	for _, t := range c.translated.Rules {
-		r := &Rule{Policy: t.Policy, Source: t.Rule, Target: t.Target, Codes: slices.Clone(t.Codes)}
+		r := &Rule{Policy: t.Policy, Source: t.Rule, Target: t.Target, Codes: slices.Clone(t.Codes), Generating: t.Generating}
 		for _, f := range t.Forms {
 			r.addForm(f, object)
 		}
@@ -389,7 +392,7 @@ func (c *compilation) result(in Input) Result {
 			}
 		}
 		said := t.Found
-		if r.Target == translate.Native && len(r.Objects)+len(r.Mutating) == 0 {
+		if r.Target == translate.Native && len(r.Objects)+len(r.Mutating)+len(r.Generating) == 0 {
 			note := diag.Warnf(r.Pos(), diag.NeedsNoObject, "no request can violate the rule %s, so it denies nothing and needs no object; look for what makes it always pass", r.Name())
 			r.Codes, found = append(r.Codes, note.Code), append(found, note)
 		}

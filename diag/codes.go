@@ -1203,6 +1203,22 @@ const (
 	//	      operator: Equals
 	//	      value: web
 	OptionalField Code = 337
+	// GeneratedAnew occurs with --to kyverno, when a generate rule becomes a GeneratingPolicy.
+	// The two differ in what they do with objects that are there already. With synchronize, a
+	// rule takes over an object of the name that somebody else has made; a GeneratingPolicy
+	// leaves it alone. Without synchronize, a rule leaves alone what it has made; a
+	// GeneratingPolicy writes it anew when its trigger is updated. The labels by which Kyverno
+	// finds what it has made differ too: objects of the rule are not the policy's.
+	//
+	// A rule that names operations, and not DELETE, never learns that its trigger is gone. The
+	// policy does, and deletes what it has made where it synchronizes, which a warning tells.
+	//
+	// Apply the new policy before you delete the old one, and look at what was generated.
+	//
+	// Example:
+	//
+	//	$ kvap convert --to kyverno policies/ -o cel/
+	GeneratedAnew Code = 340
 	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes

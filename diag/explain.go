@@ -86,6 +86,7 @@ func Codes() []Code {
 		LiteralKey,
 		UnusedKind,
 		OptionalField,
+		GeneratedAnew,
 		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
@@ -1203,6 +1204,20 @@ func describe(c Code) (name, text, example string) {
 				"    - key: \"{{ request.object.metadata.labels.app }}\"\n" +
 				"      operator: Equals\n" +
 				"      value: web"
+	case GeneratedAnew:
+		return "GeneratedAnew",
+			"Occurs with --to kyverno, when a generate rule becomes a GeneratingPolicy.\n" +
+				"The two differ in what they do with objects that are there already. With synchronize, a\n" +
+				"rule takes over an object of the name that somebody else has made; a GeneratingPolicy\n" +
+				"leaves it alone. Without synchronize, a rule leaves alone what it has made; a\n" +
+				"GeneratingPolicy writes it anew when its trigger is updated. The labels by which Kyverno\n" +
+				"finds what it has made differ too: objects of the rule are not the policy's.\n" +
+				"\n" +
+				"A rule that names operations, and not DELETE, never learns that its trigger is gone. The\n" +
+				"policy does, and deletes what it has made where it synchronizes, which a warning tells.\n" +
+				"\n" +
+				"Apply the new policy before you delete the old one, and look at what was generated.",
+			"$ kvap convert --to kyverno policies/ -o cel/"
 	case TakenOver:
 		return "TakenOver",
 			"Occurs in a migration plan when a generate rule keeps what it generates in\n" +

@@ -63,6 +63,7 @@ type GenerateForEach struct {
 	Context       []*ContextEntry
 	Preconditions *Conditions
 	GenerateTarget
+	Source *Node
 }
 
 func (r *reader) generate(n *Node) *Generate {
@@ -82,7 +83,7 @@ func (r *reader) generate(n *Node) *Generate {
 
 func (r *reader) generateForEach(n *Node) *GenerateForEach {
 	o := r.object(n, "a foreach entry")
-	f := &GenerateForEach{Pos: n.Pos, List: o.needText("list")}
+	f := &GenerateForEach{Pos: n.Pos, Source: n, List: o.needText("list")}
 	f.Context = each(o.list("context"), r.contextEntry)
 	f.Preconditions = r.conditions(o.take("preconditions"))
 	f.GenerateTarget = r.generateTarget(o)

@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/fields"
+	"github.com/kvap/kvap/translate/internal/generate"
 	"github.com/kvap/kvap/translate/internal/mutate"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
@@ -38,6 +39,9 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 	if o.Mutations {
 		changes = mutate.LowerRules(p, rules, o)
 	}
+	if o.Generations {
+		generate.LowerRules(p, rules, o)
+	}
 	return slices.Concat(unitsOf...), rules, changes
 }
 
@@ -47,7 +51,7 @@ func lower(r *api.RuleResult, o *api.Options) (units []pack.Unit) {
 		r.Target = api.Unsupported
 		return nil
 	}
-	if o.Mutations && r.Changes() { // see LowerRules
+	if o.Mutations && r.Changes() || o.Generations && r.Generates() { // see LowerRules
 		return nil
 	}
 	why := rule.DependentRules(r.Policy)

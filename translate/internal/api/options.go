@@ -73,6 +73,9 @@ type Options struct {
 	// Mutations has mutate rules and MutatingPolicies become MutatingAdmissionPolicies, where
 	// they can. Otherwise all of them are the webhook's.
 	Mutations bool
+	// Generations has generate rules become policies that generate, of Kyverno's kinds in CEL: no
+	// API server has them. Otherwise all of them are the controller's.
+	Generations bool
 	// Library has rules read what Kyverno's CEL library asks for: other objects, registries, the
 	// time. No API server takes such expressions; they are for package celpolicy.
 	Library bool

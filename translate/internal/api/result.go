@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/generating"
 	"github.com/kvap/kvap/mutating"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/vap"
@@ -16,7 +17,7 @@ func (r *RuleResult) Refuse(why diag.Diagnostic) {
 	if unsupportedCode(why.Code) {
 		r.Target = Unsupported
 	}
-	r.Codes, r.Found, r.Drafts, r.Mutating = []diag.Code{why.Code}, diag.List{why}, nil, nil
+	r.Codes, r.Found, r.Drafts, r.Mutating, r.Generating = []diag.Code{why.Code}, diag.List{why}, nil, nil, nil
 	r.Forms = slices.Clone(r.Forms)
 	for i := range r.Forms {
 		r.Forms[i].Places = nil
@@ -27,6 +28,9 @@ func (r *RuleResult) Refuse(why diag.Diagnostic) {
 func (r *RuleResult) Changes() bool {
 	return r.Rule != nil && r.Rule.Mutate != nil && !r.Rule.Mutate.Existing
 }
+
+// Generates tells of a rule that makes other objects.
+func (r *RuleResult) Generates() bool { return r.Rule != nil && r.Rule.Generate != nil }
 
 // A Target is where a rule is judged.
 type Target string
@@ -61,6 +65,8 @@ type RuleResult struct {
 	Drafts []*vap.Draft
 	// Mutating are those that make its changes, of a rule that mutates.
 	Mutating []*mutating.Draft
+	// Generating are those that make its objects, of a rule that generates.
+	Generating []*generating.Draft
 	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
 	// controllers of pods.
 	Forms []Form

@@ -203,7 +203,10 @@ func (w *opWriter) operation(text jsonText, n *policy.Node, in *loopScope) {
 			panic(w.Unsupported("a JSON patch that writes null"))
 		}
 		value := text.filled(n.Get("value"))
-		o.value = w.writtenExactly(value, at.Typ)
+		o.value = written(w.merging.Lowering, value, at.Typ, "")
+		if hasEmptyMaps(value) {
+			o.value = exactly(w.merging.Lowering, value, at.Typ)
+		}
 		if op == "replace" && !at.Certain() { // an error where there is nothing; natively it is added
 			w.needs = append(w.needs, at.Found())
 		}
@@ -213,38 +216,6 @@ func (w *opWriter) operation(text jsonText, n *policy.Node, in *loopScope) {
 		panic(w.Unsupported("the operation " + op + " of a JSON patch"))
 	}
 	w.add(o)
-}
-
-// writtenExactly is written of a value that is written with its empty maps.
-func (w *opWriter) writtenExactly(n *policy.Node, t *schema.Type) cel.Value {
-	if hasEmptyMaps(n) {
-		return w.exact(n, t)
-	}
-	return written(w.merging.Lowering, n, t, "")
-}
-
-// exact writes maps and lists as they stand.
-func (w *opWriter) exact(n *policy.Node, t *schema.Type) cel.Value {
-	switch n.Kind {
-	case policy.Map:
-		names, values := make([]string, len(n.Fields)), make([]cel.Value, len(n.Fields))
-		for i, f := range n.Fields {
-			names[i], values[i] = f.Key, w.exact(f.Value, fieldType(w.merging.Lowering, t, f))
-		}
-		return mapLiteral(names, values)
-	case policy.List:
-		var items []cel.Value
-		for _, item := range n.Items {
-			items = append(items, w.exact(item, elemOf(t)))
-		}
-		return cel.List(sameTyped(items)...)
-	}
-	return written(w.merging.Lowering, n, t, "")
-}
-
-func hasEmptyMaps(n *policy.Node) bool {
-	return n.Kind == policy.Map && len(n.Fields) == 0 || slices.ContainsFunc(n.Items, hasEmptyMaps) ||
-		slices.ContainsFunc(n.Fields, func(f policy.Field) bool { return hasEmptyMaps(f.Value) })
 }
 
 // filling is what the variables demand.

@@ -69,33 +69,48 @@ func loopOf(l *read.Lowering, f *policy.MutateForEach) patch {
 
 // readList reads the list. A key that is missing is an error of the rule.
 func (w *mutateLoop) readList() {
-	w.SetPos(w.of.List.Pos)
-	e, d := jmespath.Parse(w.of.List.Value, w.of.List.Pos)
+	e := ElementsOf(w.Lowering, w.of.List)
+	w.list, w.elem, w.hint, w.reading = e.List, e.Elem, e.Hint, e.Reading
+	w.path, _, _ = w.list.OptionalPath()
+}
+
+// Elements are what a foreach goes through.
+type Elements struct {
+	List    cel.Value
+	Elem    *schema.Type
+	Hint    string
+	Reading read.Demands // what the list demands
+}
+
+// ElementsOf reads the list of a foreach: a list of a known type of elements.
+func ElementsOf(l *read.Lowering, list policy.Text) Elements {
+	l.SetPos(list.Pos)
+	e, d := jmespath.Parse(list.Value, list.Pos)
 	if d != nil {
 		panic(read.Refusal{Diagnostic: diag.Warnf(d.Pos, diag.NoExpression, "%s; the webhook will run this rule", d.Message)})
 	}
-	j := query.Outside(w.Lowering, e)
-	w.reading = j.Anyway()
+	j := query.Outside(l, e)
+	out := Elements{Reading: j.Anyway()}
 	var s read.Sequence
 	switch {
 	case j.Form == read.PlaceForm && j.V.Kind() == schema.List:
-		w.reading = w.reading.And(read.Demand("list", j.V.Found()))
+		out.Reading = out.Reading.And(read.Demand("list", j.V.Found()))
 		s = read.ListOf{V: j.V.Settled(), Hint: read.Hint(j.V)}
 	case j.Form == read.SequenceForm:
 		s = j.S
 	default:
-		panic(w.Unsupported("the list of a foreach that is no list of the object"))
+		panic(l.Unsupported("the list of a foreach that is no list of the object"))
 	}
 	var ok bool
-	w.list, ok = read.InOrder(w.Lowering, s)
+	out.List, ok = read.InOrder(l, s)
 	if !ok || !s.Demands(false).None() {
-		panic(w.Unsupported("the list of a foreach that may be an error"))
+		panic(l.Unsupported("the list of a foreach that may be an error"))
 	}
-	w.elem, w.hint = elemOfParts(s), read.HintOf(s)
-	if read.KindOf(w.elem) == schema.Any {
-		panic(w.Unsupported("a foreach over elements of which no type is known"))
+	out.Elem, out.Hint = elemOfParts(s), read.HintOf(s)
+	if read.KindOf(out.Elem) == schema.Any {
+		panic(l.Unsupported("a foreach over elements of which no type is known"))
 	}
-	w.path, _, _ = w.list.OptionalPath()
+	return out
 }
 
 // elemOfParts is the type of the elements of lists that are joined: what all of them have.
