@@ -13,6 +13,9 @@ import (
 // the policy. That takes a name which is known when compiling.
 func configMap(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 	name, ok := constantText(l, e.ConfigMap.Name)
+	if l.Opts.Library && !isParams(l, e) {
+		return configMapObject(l, e)
+	}
 	if !ok || name == "" {
 		panic(l.Refuse(diag.OutsideData, "the ConfigMap %s is outside the request: its name is a variable", e.Name))
 	}
@@ -22,9 +25,14 @@ func configMap(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 		return read.TypeError("the Policy " + native.MemberName(l.Policy) + " may read ConfigMaps of its own namespace only, and not " + namespace + "/" + name)
 	}
 	params := read.UseParams(l, name, namespace)
-	data := read.OptionalField(params, "data", read.MapOf(read.StringType())).From(read.FromConfiguration)
+	return configMapValue(l, params)
+}
+
+// configMapValue is what policies can see of a ConfigMap.
+func configMapValue(l *read.Lowering, object cel.Value) read.Operand {
+	data := read.OptionalField(object, "data", read.MapOf(read.StringType())).From(read.FromConfiguration)
 	data.Guards[0].Shape = true // it is null, and no error, where a ConfigMap has none
-	return read.Operand{Form: read.HashForm, Keys: []string{"data", "metadata"}, Multi: []read.Operand{read.OperandAt(data), paramsMetadata(l, params)}}
+	return read.Operand{Form: read.HashForm, Keys: []string{"data", "metadata"}, Multi: []read.Operand{read.OperandAt(data), paramsMetadata(l, object)}}
 }
 
 func paramsMetadata(l *read.Lowering, params cel.Value) read.Operand {

@@ -123,7 +123,7 @@ func (at apiPath) called(l *read.Lowering, e *policy.ContextEntry) string {
 	if r, ok := l.Opts.Schemas.ByResource(at.group(), at.version(), at.plural); ok && at.name != nil {
 		name = strings.ToLower(r.Kind[:1]) + r.Kind[1:]
 	}
-	if e.APICall.JMESPath == nil || !isWord(name) {
+	if e.APICall == nil || e.APICall.JMESPath == nil || !isWord(name) {
 		name = e.Name
 	}
 	return compare.VariableName(name, "answer")
@@ -184,6 +184,44 @@ func filledLiteral(l *read.Lowering, t *jmespath.Template) read.Operand {
 		panic(l.Unsupported("a literal in an expression that is a variable of unknown type"))
 	}
 	return j
+}
+
+// isParams reports whether a ConfigMap can be the params of the policy: its name and namespace are known
+// when compiling, or the namespace is the request's, and there are no others.
+func isParams(l *read.Lowering, e *policy.ContextEntry) (is bool) {
+	name, ok := constantText(l, e.ConfigMap.Name)
+	if !ok || name == "" {
+		return false
+	}
+	namespace := configMapPlace(l, e)
+	if isRequestNamespace(namespace) && l.Target.Scope == native.Namespaced {
+		return l.Params == nil || l.Params.Name == name && l.Params.Namespace == ""
+	}
+	text, isText := namespace.Lit.(string)
+	return isText && (l.Params == nil || l.Params.Name == name && l.Params.Namespace == text)
+}
+
+// configMapPlace is the namespace of a ConfigMap.
+func configMapPlace(l *read.Lowering, e *policy.ContextEntry) read.Operand {
+	j := Template(l, ParseTemplate(e.ConfigMap.Namespace.Value, e.ConfigMap.Namespace.Pos))
+	switch {
+	case j.Form != read.LitForm || j.Lit != "":
+		return j
+	case l.Policy.Namespaced():
+		return read.LitOf(l.Policy.Namespace)
+	}
+	return read.LitOf("default")
+}
+
+// configMapObject is a ConfigMap that the params cannot be.
+func configMapObject(l *read.Lowering, e *policy.ContextEntry) read.Operand {
+	namespace, name := configMapPlace(l, e), Template(l, ParseTemplate(e.ConfigMap.Name.Value, e.ConfigMap.Name.Pos))
+	at := apiPath{apiVersion: "v1", plural: "configmaps", namespace: &namespace, name: &name}
+	if l.Policy.Namespaced() && !at.isIn(l, l.Policy.Namespace) {
+		panic(l.Refuse(diag.OutsideData, "the ConfigMap %s may be one of another namespace than that of the policy", e.Name))
+	}
+	object, asked := at.asked(l, e)
+	return configMapValue(l, object.V.Expr).Demanding(asked)
 }
 
 // imageData is what a registry knows of an image.

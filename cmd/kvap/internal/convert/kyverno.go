@@ -97,7 +97,7 @@ func handwork(code diag.Code, r *compile.Rule) string {
 	}
 	switch code {
 	case diag.OutsideData:
-		return "written by hand, it can ask resource.Get, resource.List, globalContext.Get, http.Get or image.GetMetadata"
+		return "written by hand, it can ask resource.Get, resource.List, resource.Post or http.Get"
 	case diag.Roles:
 		return "ask for request.userInfo.groups instead, then convert again"
 	case diag.OtherRule:
