@@ -123,7 +123,7 @@ func (out *kyvernoResult) round(c *compiler, m material, want func(recordedCase)
 		return nil, fmt.Errorf("%d policies, %v", len(parsed.Policies), found)
 	}
 	options := c.options
-	options.Guard = translate.GuardNever
+	options.Guard, options.Library = translate.GuardNever, true
 	compiled := compile.Policies(compile.Input{Policies: parsed.Policies, Exceptions: parsed.Exceptions},
 		compile.Options{Translate: options, Emit: vap.EmitOptions{ExcludeNamespaces: []string{}}})
 	converted := celpolicy.Convert(compiled, celpolicy.Options{Version: "v1"})
