@@ -86,7 +86,7 @@ type Rule struct {
 	// Objects are indexes of Result.Objects, and Mutating of Result.Mutating.
 	Objects, Mutating []int
 	// Generating are the drafts of a rule that generates.
-	Generating []*generating.Draft
+	Generating []*generating.Draft `json:"-"`
 	// Reaches are the excluded namespaces in which the rule counts, for it names them.
 	Reaches []string
 }

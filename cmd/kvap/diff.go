@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -321,7 +320,7 @@ func answerOf(a diff.Answer) report.DiffAnswer {
 }
 
 func (f diffFlags) write(cmd *cobra.Command, d report.Diff, found diag.List) error {
-	var w io.Writer = cmd.OutOrStdout()
+	w := cmd.OutOrStdout()
 	switch f.output {
 	case "json":
 		return d.WriteJSON(w)
