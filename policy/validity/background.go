@@ -29,7 +29,7 @@ func (c *checker) background(p *policy.Policy) {
 // userInfo refuses filters by who acts.
 func (c *checker) userInfo(m *policy.MatchBlock, what string) {
 	for _, f := range m.Filters() {
-		pos := f.Pos
+		var pos diag.Pos
 		switch {
 		case len(f.Roles) > 0:
 			pos = f.Roles[0].Pos
