@@ -44,7 +44,7 @@ cel: diag
 jmespath: diag
 schema: diag
 policy: diag jmespath
-policy/validity: diag interp policy schema
+policy/validity: diag internal/budget interp policy schema
 vap: cel diag
 vap/apiserver: internal/budget vap mutating cel schema
 mutating: vap cel diag

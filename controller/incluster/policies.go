@@ -15,7 +15,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/controller/webhook"
-	"github.com/kvap/kvap/controller/webhook/world"
+	"github.com/kvap/kvap/controller/webhook/registration"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/policy/validity"
@@ -57,9 +57,15 @@ func (c PolicyChecks) of(others []string) (kyverno, some bool) {
 	return !slices.Contains(others, kyvernoChecks), true
 }
 
+// servedKinds is what the cluster serves, as a world.Served knows it.
+type servedKinds interface {
+	Table() *registration.Table
+	Refresh() error
+}
+
 // A policyReviewer says what is wrong with policies that are written into a cluster.
 type policyReviewer struct {
-	served  *world.Served
+	served  servedKinds
 	options translate.Options
 
 	mu    sync.Mutex
@@ -89,7 +95,7 @@ func (o *fallback) policyReview(config *rest.Config, c controller.Options) (webh
 }
 
 // newPolicyReviewer makes one for API servers of a release.
-func newPolicyReviewer(served *world.Served, release cel.Release, o controller.Options) (*policyReviewer, error) {
+func newPolicyReviewer(served servedKinds, release cel.Release, o controller.Options) (*policyReviewer, error) {
 	builtin, err := schema.Builtin(release.String())
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package validity
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
@@ -48,23 +49,29 @@ func variable() *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\\])(\{\{(?:\{[^{}]*\}|[^{}])*\}\})`)
 }
 
+// userWords are about who acts.
+func userWords() *regexp.Regexp {
+	return regexp.MustCompile(`[^.](serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)\b`)
+}
+
 // userVariables refuses variables about who acts, at or below a node. Kyverno looks for the
 // words, wherever they stand in a variable, but behind a dot.
 func (c *checker) userVariables(spec *policy.Node) {
-	words := regexp.MustCompile(`[^.](serviceAccountName|serviceAccountNamespace|request\.userInfo|request\.roles|request\.clusterRoles)\b`)
-	eachVariable(spec, func(pos diag.Pos, text string) {
-		if words.MatchString(text) {
+	c.eachVariable(spec, func(pos diag.Pos, text string) {
+		if c.user.MatchString(text) {
 			c.fail(pos, diag.UserInBackground, "variable %s is not allowed in background mode (background: true, the default): a scan knows no user; set background: false", text)
 		}
 	})
 }
 
 // eachVariable visits the variables of all texts at or below a node, keys too.
-func eachVariable(n *policy.Node, visit func(pos diag.Pos, text string)) {
-	v := variable()
+func (c *checker) eachVariable(n *policy.Node, visit func(pos diag.Pos, text string)) {
 	var walk func(*policy.Node)
 	in := func(pos diag.Pos, text string) {
-		for _, found := range v.FindAllStringSubmatch(text, -1) {
+		if !strings.Contains(text, "{{") {
+			return
+		}
+		for _, found := range c.variable.FindAllStringSubmatch(text, -1) {
 			visit(pos, found[1])
 		}
 	}

@@ -2,10 +2,12 @@ package validity
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/internal/budget"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
@@ -18,7 +20,7 @@ type Finder func(group, version, kind string) []schema.Resource
 // Check is what is refused and warned of in a file, beside what reading it has said. A nil
 // Finder knows of no kinds, and nothing is said of them.
 func Check(ctx context.Context, f *policy.File, kinds Finder) diag.List {
-	c := &checker{kinds: kinds}
+	c := &checker{kinds: kinds, variable: variable(), user: userWords(), early: targetWord()}
 	for _, p := range f.Policies {
 		c.policy(ctx, p)
 	}
@@ -34,6 +36,8 @@ func Check(ctx context.Context, f *policy.File, kinds Finder) diag.List {
 type checker struct {
 	kinds Finder
 	found diag.List
+
+	variable, user, early *regexp.Regexp // made once
 }
 
 func (c *checker) fail(pos diag.Pos, code diag.Code, format string, args ...any) {
@@ -106,47 +110,51 @@ func (c *checker) cleanup(one *policy.Cleanup) {
 	}
 	c.scopes(one.Kind == "CleanupPolicy", one.Match, one.Exclude)
 	c.operators(one.Conditions)
+	if one.Deleting != nil && budget.CheckDeleting(one.Deleting) != nil {
+		return
+	}
 	if at, err := interp.NewCleanup(one, nil, &interp.Offline{}, interp.Limits{}).BrokenAt(); err != nil {
 		c.broken(at, err)
 	}
 }
 
-// compile refuses CEL that does not compile in Kyverno's environment.
+// compile refuses CEL that does not compile in Kyverno's environment. Of rules it tells of the
+// first. What costs too much to compile is not compiled: the compiler tells of it.
 func (c *checker) compile(ctx context.Context, p *policy.Policy) {
-	if p.InCEL() {
-		if at, err := brokenAt(ctx, p); err != nil {
+	one := p
+	if !p.InCEL() {
+		copied := *p
+		copied.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(rule *policy.Rule) bool {
+			return rule.Invalid || rule.Validate == nil || rule.Validate.CEL == nil
+		})
+		one = &copied
+	}
+	if !p.InCEL() && len(one.Rules) == 0 || p.Invalid || budget.CheckSource(one) != nil {
+		return
+	}
+	if p.Generating != nil {
+		if at, err := interp.BrokenAt(p, &interp.Offline{}); err != nil {
 			c.broken(at, err)
 		}
 		return
 	}
-	for _, rule := range p.Rules {
-		if rule.Validate == nil || rule.Validate.CEL == nil || rule.Invalid {
-			continue
-		}
-		one := *p
-		one.Rules = []*policy.Rule{rule}
-		if _, err := brokenAt(ctx, &one); err != nil {
-			c.broken(rule.Validate.CEL.Pos, err)
-		}
+	err := interp.New([]*policy.Policy{one}, nil, &interp.Offline{}, interp.Limits{}).Broken(ctx)
+	if err != nil && ctx.Err() == nil { // else nobody waits for it any more
+		c.broken(placeOf(one, err), err)
 	}
 }
 
-func brokenAt(ctx context.Context, p *policy.Policy) (diag.Pos, error) {
-	if p.Generating != nil {
-		return interp.BrokenAt(p, &interp.Offline{})
+// placeOf is where an error of a policy's CEL is: in the rule that it names.
+func placeOf(p *policy.Policy, err error) diag.Pos {
+	for _, rule := range p.Rules {
+		if strings.HasPrefix(err.Error(), "rule "+rule.Name+": ") {
+			return rule.Validate.CEL.Pos
+		}
 	}
-	at := p.Pos
 	if spec := p.Source.Get("spec"); spec != nil {
-		at = spec.Pos
+		return spec.Pos
 	}
-	if p.Invalid {
-		return at, nil
-	}
-	err := interp.New([]*policy.Policy{p}, nil, &interp.Offline{}, interp.Limits{}).Broken(ctx)
-	if ctx.Err() != nil {
-		return at, nil // nobody waits for it any more
-	}
-	return at, err
+	return p.Pos
 }
 
 func (c *checker) broken(at diag.Pos, err error) {

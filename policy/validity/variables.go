@@ -11,13 +11,13 @@ import (
 // variables refuses variables where nobody fills them in.
 func (c *checker) variables(rule *policy.Rule) {
 	for _, part := range []string{"match", "exclude"} {
-		eachVariable(rule.Source.Get(part), func(pos diag.Pos, text string) {
+		c.eachVariable(rule.Source.Get(part), func(pos diag.Pos, text string) {
 			c.fail(pos, diag.MisplacedVariable, "%s cannot have the variable %s; write the value, or ask for it in preconditions", part, text)
 		})
 	}
 	if images := rule.Source.Get("verifyImages"); images != nil {
 		for _, one := range images.Items {
-			eachVariable(one.Get("imageReferences"), func(pos diag.Pos, text string) {
+			c.eachVariable(one.Get("imageReferences"), func(pos diag.Pos, text string) {
 				c.fail(pos, diag.MisplacedVariable, "imageReferences cannot have the variable %s; write the value", text)
 			})
 		}
@@ -41,11 +41,14 @@ func (c *checker) paths(patch policy.Text) {
 		return // with variables in it, it may be no patch yet
 	}
 	for _, one := range operations {
-		eachVariable(one.Get("path"), func(_ diag.Pos, text string) {
+		c.eachVariable(one.Get("path"), func(_ diag.Pos, text string) {
 			c.fail(patch.Pos, diag.MisplacedVariable, "the path of a JSON patch cannot have the variable %s outside of foreach; write the path", text)
 		})
 	}
 }
+
+// targetWord is the variable target.
+func targetWord() *regexp.Regexp { return regexp.MustCompile(`[^.\w'"]target\b`) }
 
 // target refuses the variable target where the target is not known yet: in the rule's own
 // context and preconditions, and in what selects the target.
@@ -55,10 +58,9 @@ func (c *checker) target(rule *policy.Rule) {
 			return // it is a variable of the rule's own
 		}
 	}
-	word := regexp.MustCompile(`[^.\w'"]target\b`)
 	in := func(n *policy.Node) {
-		eachVariable(n, func(pos diag.Pos, text string) {
-			if word.MatchString(text) {
+		c.eachVariable(n, func(pos diag.Pos, text string) {
+			if c.early.MatchString(text) {
 				c.fail(pos, diag.MisplacedVariable, "%s is not known here, before the targets are; ask for it in context or preconditions of the target", text)
 			}
 		})
