@@ -256,7 +256,7 @@ func TestMutants(t *testing.T) {
 		t.Logf("not found: %s: %s", m.fixture, m.what)
 	}
 	t.Logf("%d of %d found, of %d mutants of the fixtures; the slowest in %v", found, tried, len(all), slowest)
-	if found*100 < tried*97 {
+	if missed := tried - found; missed > max(1, tried*3/100) { // one may be of a field that no definition has
 		t.Errorf("%d of %d mutants found", found, tried)
 	}
 }

@@ -139,7 +139,7 @@ spec:
 // The examples of the codes yield them.
 func TestExamples(t *testing.T) {
 	for _, code := range diag.Codes() {
-		if code < 500 {
+		if code < 500 || code >= 600 { // which are about signers
 			continue
 		}
 		example, ok := diag.Example(code)
