@@ -17,6 +17,7 @@ apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
 metadata: {name: stamped}
 spec:
+  background: false # its rule reads who asks
   rules:
   - name: stamp
     match: {any: [{resources: {kinds: [ConfigMap], namespaces: [stamps], operations: [CREATE]}}]}

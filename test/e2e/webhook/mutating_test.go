@@ -27,6 +27,7 @@ apiVersion: kvap.dev/v1alpha1
 kind: ClusterPolicy
 metadata: {name: marked}
 spec:
+  background: false # its rule reads who asks
   rules:
   - name: mark
     match: {any: [{resources: {kinds: [ConfigMap], namespaces: [marks], operations: [CREATE]}}]}
