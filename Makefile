@@ -60,6 +60,7 @@ test: ## unit, golden, script and import tests: no cluster, no network but for t
 E2E := KVAP_PROGRAMS=$(CURDIR)/bin go test -count=1 -tags e2e,grpcnotrace
 
 e2e: build ## all that needs a real control plane, KUBERNETES=1.37.2 for another one; its first build takes several minutes
+	go run ./tools/servers
 	$(E2E) -p 3 -timeout 40m $(addprefix ./test/e2e/,controller migrate webhook replay) ./test/e2e/... ./test/controlplane
 
 e2e-oldest: build ## that the API server of Kubernetes 1.30 takes what convert writes for it, and judges the same

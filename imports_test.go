@@ -151,6 +151,7 @@ cmd/kvap/internal/checking: cel check compile diag internal/cluster cmd/kvap/int
 internal/command: diag internal/exit internal/input policy
 cmd/kvap/internal/manual:
 tools/release:
+tools/servers: test/controlplane
 tools/snippets:
 tools/terminal:
 internal/proven: images interp
