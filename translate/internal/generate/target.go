@@ -101,6 +101,10 @@ func object(l *read.Lowering, t *policy.GenerateTarget, filling *read.Demands) c
 	out = append(out, entry("kind", kind), entry("metadata", cel.Map(metadata...)))
 	for _, f := range fields(l, t.Data) {
 		checkKey(l, f)
+		if f.Key == "items" && f.Value.Kind != policy.Map {
+			l.SetPos(f.Pos)
+			panic(l.Refuse(diag.NoKyvernoForm, "a GeneratingPolicy takes an object that has items for a list, and makes those; give each a rule"))
+		}
 		if f.Key != "apiVersion" && f.Key != "kind" && f.Key != "metadata" {
 			out = append(out, entry(f.Key, mutate.Whole(l, f.Value)))
 		}
