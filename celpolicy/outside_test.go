@@ -8,6 +8,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/fixtures"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/interp"
@@ -128,4 +129,23 @@ func denied(t *testing.T, in *interp.Interpreter, images []string) bool {
 		}
 	}
 	return false
+}
+
+// Objects that are to have two values of one label are asked for by no map.
+func TestLabelTwice(t *testing.T) {
+	source := `apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: outside}
+spec:
+  rules:
+    - name: r
+      match: {any: [{resources: {kinds: [v1/ConfigMap], operations: [CREATE]}}]}
+      context: [{name: few, apiCall: {urlPath: "/api/v1/pods?labelSelector=app=a,app=b", jmesPath: length(items)}}]
+      validate: {failureAction: Enforce, message: m, deny: {conditions: {all: [{key: "{{ few }}", operator: Equals, value: 0}]}}}
+`
+	for _, r := range convertFixture(t, fixtures.Fixture{Policy: []byte(source)}).compiled.Rules {
+		if len(r.Objects) > 0 || len(r.Codes) == 0 || r.Codes[0] != diag.OutsideData {
+			t.Errorf("%v: %s", r.Codes, r.Reason)
+		}
+	}
 }

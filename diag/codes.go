@@ -1813,7 +1813,8 @@ const (
 	//	              team: "?*"
 	OutOfNamespace Code = 604
 	// BadSchedule occurs when the schedule of a cleanup policy or a DeletingPolicy cannot be read, so
-	// that nothing would ever be deleted. Kyverno takes no such policy.
+	// that nothing would ever be deleted. Kyverno takes no such policy. It takes one whose schedule
+	// is never due, as 0 0 31 2 * is: that is a warning.
 	//
 	// Write five fields (minute, hour, day, month, day of the week), or @hourly, @daily and so on.
 	//

@@ -1754,7 +1754,8 @@ func describe(c Code) (name, text, example string) {
 	case BadSchedule:
 		return "BadSchedule",
 			"Occurs when the schedule of a cleanup policy or a DeletingPolicy cannot be read, so\n" +
-				"that nothing would ever be deleted. Kyverno takes no such policy.\n" +
+				"that nothing would ever be deleted. Kyverno takes no such policy. It takes one whose schedule\n" +
+				"is never due, as 0 0 31 2 * is: that is a warning.\n" +
 				"\n" +
 				"Write five fields (minute, hour, day, month, day of the week), or @hourly, @daily and so on.",
 			"apiVersion: kyverno.io/v2\n" +

@@ -32,10 +32,15 @@ func nextOf(schedule string, s interface{ Next(time.Time) time.Time }, err error
 	}
 	next := s.Next(after.UTC())
 	if next.IsZero() {
-		return next, fmt.Errorf("the schedule %q is never due", schedule)
+		return next, NeverDueError{schedule}
 	}
 	return next, nil
 }
+
+// A NeverDueError tells of a schedule that can be read, and has no time that is still to come.
+type NeverDueError struct{ Schedule string }
+
+func (e NeverDueError) Error() string { return fmt.Sprintf("the schedule %q is never due", e.Schedule) }
 
 // TTLLabel is the label that gives an object an end, and PropagationAnnotation says
 // what becomes of what it owns: Foreground, Background or Orphan.

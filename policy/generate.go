@@ -73,6 +73,7 @@ func (r *reader) generate(n *Node) *Generate {
 	g.Orphan = o.optionalBool("orphanDownstreamOnPolicyDelete")
 	g.ForEach = each(o.list("foreach"), r.generateForEach)
 	if len(g.ForEach) > 0 {
+		o.atMostOne("data", "clone", "cloneList", "foreach")
 		o.allow("apiVersion", "kind", "namespace", "name", "uid", "data", "clone", "cloneList")
 	} else {
 		g.GenerateTarget = r.generateTarget(o)
@@ -112,8 +113,11 @@ func (r *reader) generateTarget(o *object) GenerateTarget {
 	}
 	if o.node.Get("cloneList") == nil && !o.wrong {
 		for _, key := range []string{"apiVersion", "kind", "name"} {
-			if n := o.node.Get(key); n == nil || n.Kind == Null {
+			switch n := o.node.Get(key); {
+			case n == nil || n.Kind == Null:
 				r.fail(o.node.Pos, diag.Missing, "%s needs the key %s", o.what, key)
+			case n.Kind == String && n.Str == "":
+				r.fail(n.Pos, diag.Missing, "%s needs a value for %s; it is empty", o.what, key)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package validity
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,7 +105,11 @@ func (c *checker) cleanup(one *policy.Cleanup) {
 		if one.Deleting != nil {
 			next = interp.NextDeletion
 		}
-		if _, err := next(one.Schedule.Value, anyTime()); err != nil {
+		_, err := next(one.Schedule.Value, anyTime())
+		switch never := new(interp.NeverDueError); {
+		case errors.As(err, never):
+			c.warn(one.Schedule.Pos, diag.BadSchedule, "%v, so nothing is deleted; write a time that comes, if something is to be", err)
+		case err != nil:
 			c.fail(one.Schedule.Pos, diag.BadSchedule, "%v; write five fields, as in */5 * * * *, or @hourly", err)
 		}
 	}

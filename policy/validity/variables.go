@@ -47,8 +47,8 @@ func (c *checker) paths(patch policy.Text) {
 	}
 }
 
-// targetWord is the variable target.
-func targetWord() *regexp.Regexp { return regexp.MustCompile(`[^.\w'"]target\b`) }
+// targetWord is the variable target, or a part of it. Kyverno takes all that begins otherwise.
+func targetWord() *regexp.Regexp { return regexp.MustCompile(`^\{\{\s*target\b`) }
 
 // target refuses the variable target where the target is not known yet: in the rule's own
 // context and preconditions, and in what selects the target.

@@ -34,6 +34,9 @@ func loop(l *read.Lowering, f *policy.GenerateForEach) partial.Bool {
 
 // each is an entry for each of what a list has.
 func each(l *read.Lowering, f *policy.GenerateForEach, of mutate.Elements, list cel.Value, hint string, enter func(x cel.Value) (cel.Value, read.Operand)) partial.Bool {
+	if hint == "generator" || hint == "resource" { // it would hide what makes and reads objects
+		hint = "element"
+	}
 	x, release := l.Binders.Bind(hint)
 	defer release()
 	element, index := enter(x)

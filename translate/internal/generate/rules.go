@@ -113,6 +113,9 @@ func (g *generation) checkFrame(l *read.Lowering) {
 		panic(l.Refuse(diag.NoKyvernoForm, "generateExisting has no effect on a rule that names operations, and would have one in a GeneratingPolicy; remove one of the two"))
 	case g.existing() && g.asksUser():
 		panic(l.Refuse(diag.NoKyvernoForm, "generateExisting has no effect on a rule that asks who sends a request, and would have one in a GeneratingPolicy; remove one of the two"))
+	case g.existing() && g.asksRequest():
+		panic(l.Refuse(diag.NoKyvernoForm, "with generateExisting, a rule knows of no request to objects that are there, and a GeneratingPolicy takes them for being created; "+
+			"ask request.object in the place of the operation, the name or what else is the request's, or remove generateExisting"))
 	}
 	for _, e := range g.opts.Exceptions {
 		if !e.Invalid && len(e.PodSecurity) > 0 && match.Excepts(l, e) {
@@ -147,9 +150,26 @@ func (g *generation) asksUser() bool {
 			return true
 		}
 	}
+	return g.mentions("request.userInfo", "request.roles", "request.clusterRoles", "serviceAccountName", "serviceAccountNamespace")
+}
+
+// asksRequest tells that the rule asks for what a request has, and an object that is there has not. In a
+// request about a Namespace, that is its namespace.
+func (g *generation) asksRequest() bool {
+	return g.mentions("request.operation", "request.name", "request.uid", "request.dryRun", "request.options", "request.kind", "request.resource", "request.subResource",
+		"request.requestKind", "request.requestResource", "request.requestSubResource") ||
+		g.mentions("request.namespace") && slices.ContainsFunc(query.Filters(g.rule.Match), func(f *policy.Filter) bool {
+			return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {
+				s, ok := policy.ParseKind(k.Value)
+				return ok && (s.Kind == "Namespace" || strings.ContainsAny(s.Kind, "*?"))
+			})
+		})
+}
+
+// mentions tells that the rule has one of some names in it.
+func (g *generation) mentions(names ...string) bool {
 	text := string(policy.Marshal(g.rule.Source))
-	return slices.ContainsFunc([]string{"request.userInfo", "request.roles", "request.clusterRoles", "serviceAccountName", "serviceAccountNamespace"},
-		func(name string) bool { return query.Mentions(text, name) })
+	return slices.ContainsFunc(names, func(name string) bool { return query.Mentions(text, name) })
 }
 
 // operations are those that a target is lowered for at once. A deletion triggers a rule that lists

@@ -35,7 +35,8 @@ func (t *trigger) make(l *read.Lowering) {
 	}
 }
 
-// made is the call that makes a target: an error where a variable of it is one.
+// made is the call that makes a target: an error where a variable of it is one, or where what it copies
+// is not there. Each kind of a list has its own: one that cannot be listed keeps no other from being copied.
 func made(l *read.Lowering, t *policy.GenerateTarget) partial.Bool {
 	l.SetPos(t.Pos)
 	var objects []cel.Value
@@ -49,12 +50,20 @@ func made(l *read.Lowering, t *policy.GenerateTarget) partial.Bool {
 		filling = query.Filling(l, t.Data)
 		objects = []cel.Value{object(l, t, &filling)}
 	}
-	args := []cel.Value{cel.List(objects...)}
+	var namespace []cel.Value
 	if !l.Policy.Namespaced() {
-		args = slices.Insert(args, 0, text(l, t.Namespace, &filling))
+		namespace = append(namespace, text(l, t.Namespace, &filling))
 	}
 	l.SetPos(t.Pos)
-	return l.Told(filling, cel.Ident("generator").Call("Apply", args...).AsBool())
+	var calls []cel.Bool
+	for _, object := range objects {
+		calls = append(calls, cel.Ident("generator").Call("Apply", append(slices.Clone(namespace), cel.List(object))...).AsBool())
+	}
+	out := l.Told(filling, cel.And(calls...))
+	if t.Clone != nil || t.CloneList != nil {
+		return out.ErrsInCEL()
+	}
+	return out
 }
 
 // text is a text of a target, which must be one where it is filled in.
@@ -75,7 +84,7 @@ func text(l *read.Lowering, t policy.Text, filling *read.Demands) cel.Value {
 func constant(l *read.Lowering, t policy.Text) string {
 	if query.HasVariables(&policy.Node{Kind: policy.String, Str: t.Value, Pos: t.Pos}) {
 		l.SetPos(t.Pos)
-		panic(l.Unsupported("a variable in the kind of what is copied"))
+		panic(l.Unsupported("a variable in the kind of what is copied, or in the kind of the data,"))
 	}
 	return t.Value
 }
@@ -85,7 +94,7 @@ func object(l *read.Lowering, t *policy.GenerateTarget, filling *read.Demands) c
 	out := []cel.Entry{entry("apiVersion", text(l, t.APIVersion, filling))}
 	kind := text(l, t.Kind, filling)
 	if k := t.Data.Get("kind"); k != nil && k.Kind == policy.String && k.Str != "" {
-		kind = mutate.Whole(l, k)
+		kind = cel.String(constant(l, policy.Text{Value: k.Str, Pos: k.Pos}))
 	}
 	metadata := []cel.Entry{entry("name", text(l, t.Name, filling))}
 	for _, f := range fields(l, t.Data.Get("metadata")) {
@@ -101,6 +110,10 @@ func object(l *read.Lowering, t *policy.GenerateTarget, filling *read.Demands) c
 	out = append(out, entry("kind", kind), entry("metadata", cel.Map(metadata...)))
 	for _, f := range fields(l, t.Data) {
 		checkKey(l, f)
+		if f.Key == "items" && f.Value.Kind != policy.Map {
+			l.SetPos(f.Pos)
+			panic(l.Refuse(diag.NoKyvernoForm, "a GeneratingPolicy takes an object that has items for a list, and makes those; give each a rule"))
+		}
 		if f.Key != "apiVersion" && f.Key != "kind" && f.Key != "metadata" {
 			out = append(out, entry(f.Key, mutate.Whole(l, f.Value)))
 		}

@@ -125,6 +125,9 @@ func labelsOf(l *read.Lowering, query []jmespath.Part) (labels []labelPair, ok b
 			if !found || !isLabelText(key) || key == "" || !isLabelText(value) || strings.Contains(value, "/") {
 				return nil, false
 			}
+			if slices.ContainsFunc(labels, func(p labelPair) bool { return p.key == key }) {
+				return nil, false // both have to be, and a map has one
+			}
 			labels = append(labels, labelPair{key, read.LitOf(value)})
 		}
 		if i++; i == len(query) {

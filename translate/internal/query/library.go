@@ -76,6 +76,9 @@ func (at apiPath) asked(l *read.Lowering, e *policy.ContextEntry) (read.Operand,
 			v := text(p.value)
 			if p.value.Form != read.LitForm && !isRequestNamespace(p.value) { // else it would select by something else
 				d = d.And(read.DemandToLoad("labelSelector", v.Matches(`^[-_.A-Za-z0-9]*$`)))
+				if len(at.labels) > 1 { // values of one map are of one type
+					v = cel.Func(cel.FuncString, v)
+				}
 			}
 			pairs = append(pairs, cel.Entry{Key: cel.String(p.key), Value: v})
 		}

@@ -101,10 +101,16 @@ func (d Destination) writeFolder(done *Compilation, sources []input.Source) (sai
 	return said, to.Finish()
 }
 
-// broken is how many rules are in no file: they, or their policies, have an error.
+// broken is how many rules, and cleanup policies that are converted, are in no file: they, or their
+// policies, have an error.
 func (done *Compilation) broken() (n int) {
 	for _, r := range done.Rules {
 		if r.Policy.Invalid || r.Source != nil && r.Source.Invalid {
+			n++
+		}
+	}
+	for _, of := range done.Cleanups {
+		if done.Kyverno != nil && of.Invalid {
 			n++
 		}
 	}

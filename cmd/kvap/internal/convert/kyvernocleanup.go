@@ -59,7 +59,7 @@ func (done *Compilation) cleanupRows() (out []report.Policy) {
 		one := made[of]
 		switch {
 		case of.Invalid:
-			rule.Target, rule.Reason = report.Unsupported, "the cleanup policy has errors"
+			rule.Target, rule.Reason = report.Left, "the cleanup policy has errors"
 		case of.Deleting != nil:
 			rule.Target, rule.Codes, rule.Reason = report.Left, []diag.Code{diag.NoKyvernoForm}, inCEL(of).Message
 		case one.Left != nil:
