@@ -10,6 +10,6 @@
 // What must hold: nothing is changed that nothing forces. What does not compile is an error at
 // its line, and what Kyverno's library has alone is left to the webhook with a code.
 //
-// Start at validating.go and celrule.go. validatingwalk.go and scope.go read expressions
-// as Kyverno does; compile.go and portable.go ask what the API server takes.
+// Start at validating.go and celrule.go. scope.go reads expressions
+// as Kyverno does; celrule.go asks what the API server takes.
 package celrule

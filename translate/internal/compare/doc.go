@@ -14,5 +14,5 @@
 // literal says that they are; a text of the request is no pattern but for exactly *.
 //
 // Start at equality.go, order.go and membership.go, one for each family of operators, and at
-// scalar.go and stringpattern.go for patterns.
+// stringpattern.go for patterns.
 package compare

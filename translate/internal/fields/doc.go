@@ -7,9 +7,9 @@
 // faithfully as any other, so nothing here changes what a rule becomes; and where one kind
 // may have the field, nothing is said.
 //
-// It tells besides what Kyverno reads otherwise than it seems (misread.go): a regular expression
+// It tells besides what Kyverno reads otherwise than it seems (unknown.go): a regular expression
 // where there are only wildcards, and parts of a pattern that are not looked at.
 //
-// Start at Unknown, which goes through the rule with a walk; path.go goes through
-// expressions in JMESPath, expressions.go through those in CEL.
+// Start at Unknown, which goes through the rule with a walk; walk.go goes through
+// expressions in JMESPath too, expressions.go through those in CEL.
 package fields

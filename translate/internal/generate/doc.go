@@ -13,5 +13,5 @@
 // nothing, as the rule does: an error makes nothing in both. With synchronize, what is no longer
 // a trigger to the rule is none to the policy.
 //
-// Start at rules.go; target.go is what one rule makes, loop.go foreach.
+// Start at rules.go; target.go is what one rule makes.
 package generate

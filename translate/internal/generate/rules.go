@@ -10,7 +10,9 @@ import (
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/condition"
 	"github.com/kvap/kvap/translate/internal/match"
+	"github.com/kvap/kvap/translate/internal/mutate"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/translate/internal/partial"
@@ -277,4 +279,92 @@ func (g *generation) draft(t trigger, resources []vap.ResourceRule) *generating.
 	}
 	pack.Describe(&d.Draft, g.policy)
 	return d
+}
+
+// checkSteps refuses synchronize where an update of a trigger that is one still would be none to
+// the policy: that has what was made deleted.
+func (g *generation) checkSteps(l *read.Lowering) {
+	if !g.rule.Generate.Synchronize {
+		return
+	}
+	texts := map[string]string{} // by target
+	for _, t := range g.triggers {
+		at := t.target.Key()
+		if said, known := texts[at]; known && said != t.text() {
+			panic(l.Refuse(diag.NoKyvernoForm, "with synchronize, a GeneratingPolicy deletes at an update what it has made of the creation, and the rule is another on each operation; "+
+				"ask for no operation and no old object, or set synchronize: false"))
+		}
+		texts[at] = t.text()
+	}
+	for _, t := range g.triggers {
+		updates := false
+		for _, u := range g.triggers {
+			for _, op := range u.ops {
+				updates = updates || u.target.Key() == t.target.Key() && op == native.Update
+			}
+		}
+		for _, op := range t.target.PossibleOperations() {
+			if op == native.Update && !updates {
+				panic(l.Refuse(diag.NoKyvernoForm, "with synchronize, a GeneratingPolicy that is not about updates deletes what it has made at the first one; "+
+					"add UPDATE to the operations, or set synchronize: false"))
+			}
+		}
+	}
+}
+
+// tellDifferences tells of what a GeneratingPolicy does otherwise with objects that are there.
+func (g *generation) tellDifferences(l *read.Lowering) {
+	l.SetPos(g.rule.Generate.Pos)
+	note := func(what string) { *l.Notes = append(*l.Notes, diag.Notef(l.Pos, diag.GeneratedAnew, "%s", what)) }
+	if !g.rule.Generate.Synchronize {
+		note("an update of the trigger writes anew what the policy has made for it, where the rule leaves it alone (synchronize: false)")
+		return
+	}
+	note("an object of the name that somebody else has made is left alone, where the rule takes it over (synchronize: true)")
+	if slices.ContainsFunc(g.triggers, func(t trigger) bool { return t.pre.Errs }) {
+		note("what was made goes when its trigger stops being one, where the rule keeps it if the preconditions were an error before that")
+	}
+	if g.namesOperations() && !g.lists(native.Delete) {
+		l.Note(diag.GeneratedAnew, "what was made goes with its trigger, where the rule keeps it, for it names operations and DELETE is none of them; "+
+			"set orphanDownstreamOnPolicyDelete or synchronize: false if it is to stay")
+	}
+}
+
+// loop is an entry of a foreach. What is an error for one element keeps no other from being made:
+// all() goes on behind an error.
+//
+//	object.data.namespaces.split(',').all(namespace, generator.Apply(namespace, […]))
+//
+// CEL counts no elements. Where a rule does, it goes through the indexes of the list:
+//
+//	lists.range(variables.namespaces.size()).all(i, generator.Apply(variables.namespaces[i], […]))
+func loop(l *read.Lowering, f *policy.GenerateForEach) partial.Bool {
+	l = l.Inside()
+	of := mutate.ElementsOf(l, f.List)
+	if !strings.Contains(string(policy.Marshal(f.Source)), "elementIndex") {
+		return each(l, f, of, of.List, of.Hint, func(x cel.Value) (element cel.Value, index read.Operand) { return x, rule.NoIndex(l) })
+	}
+	list := read.Let(l, of.Hint+"s", of.List)
+	indexes := cel.Ident("lists").Call("range", list.Size())
+	return each(l, f, of, indexes, "i", func(i cel.Value) (element cel.Value, index read.Operand) { return list.Index(i), read.IntOf(i) })
+}
+
+// each is an entry for each of what a list has.
+func each(l *read.Lowering, f *policy.GenerateForEach, of mutate.Elements, list cel.Value, hint string, enter func(x cel.Value) (cel.Value, read.Operand)) partial.Bool {
+	if hint == "generator" || hint == "resource" { // it would hide what makes and reads objects
+		hint = "element"
+	}
+	x, release := l.Binders.Bind(hint)
+	defer release()
+	element, index := enter(x)
+	in := rule.Entered(l, &policy.ForEach{Pos: f.Pos, List: f.List, Context: f.Context, Preconditions: f.Preconditions},
+		read.OperandAt(read.PlaceOf(element, of.Elem)), index, 0)
+	in.SetPos(f.Pos)
+	when := celrule.Simplified(in, condition.Conditions(in, f.Preconditions), in.Environment)
+	one := when.Implies(made(in, &f.GenerateTarget))
+	out := l.Told(of.Reading, list.Macro(cel.MacroAll, x, one.Expr.Value).AsBool())
+	if one.Errs {
+		out = out.ErrsInCEL()
+	}
+	return out
 }

@@ -7,10 +7,12 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/condition"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 	"github.com/kvap/kvap/translate/internal/scalar"
+	"github.com/kvap/kvap/vap"
 )
 
 // Applies is the part of match and exclude that the resource rules do not say,
@@ -375,4 +377,79 @@ func matchesNobody(l *read.Lowering, f *policy.Filter) bool {
 		}
 		return false
 	})
+}
+
+// ConstraintsOf are matchConstraints; without any nothing matches.
+func ConstraintsOf(m *policy.MatchConstraints) vap.Constraints {
+	if m == nil {
+		return vap.Constraints{}
+	}
+	return vap.Constraints{
+		Rules: constraintRules(m.Rules), Exclude: constraintRules(m.Exclude), MatchPolicy: m.MatchPolicy,
+		NamespaceSelector: native.PlainSelector(m.NamespaceSelector), ObjectSelector: native.PlainSelector(m.ObjectSelector),
+	}
+}
+
+func constraintRules(rules []policy.ResourceRule) []vap.ResourceRule {
+	var out []vap.ResourceRule
+	for _, r := range rules {
+		out = append(out, vap.ResourceRule{
+			Groups: r.Groups, Versions: r.Versions, Resources: r.Resources, Operations: r.Operations, Names: r.Names, Scope: r.Scope,
+		})
+	}
+	return out
+}
+
+// CheckOverrides refuses overrides that no selector can say, and tells of those
+// that Kyverno reads in two ways.
+func CheckOverrides(l *read.Lowering) {
+	overrides := native.OverridesOf(l.Policy, l.Rule)
+	for _, o := range overrides {
+		l.SetPos(o.Pos)
+		if o.NamespaceSelector != nil && native.WildOverrides(overrides) {
+			panic(l.Unsupported("a selector in an action override, while a wildcard names namespaces in one,"))
+		}
+		if o.Namespaces != nil && o.NamespaceSelector != nil {
+			l.Note(diag.OverrideBoth, "an action override with namespaces and a selector: Kyverno takes one or the other in one place, and both in another; here both must hold")
+		}
+	}
+	l.SetPos(l.Rule.Pos)
+}
+
+// UnlessExcepted is: no PolicyException is about this rule and this object. An
+// exception's conditions that err do not apply, so they are asked for softly.
+func UnlessExcepted(l *read.Lowering) cel.Bool {
+	out := cel.True()
+	for _, e := range l.Opts.Exceptions {
+		if e.Invalid || !Excepts(l, e) || len(e.PodSecurity) > 0 && l.Rule.Validate.PodSecurity != nil {
+			continue
+		}
+		out = cel.And(out, cel.Not(Covered(l, e)))
+	}
+	return out
+}
+
+// Covered is: the exception is about this object.
+func Covered(l *read.Lowering, e *policy.Exception) cel.Bool {
+	l = l.Inside()
+	l.Exception = true
+	hit := block(e.Match, func(f *policy.Filter) cel.Bool { return filter(l, f) })
+	if e.Conditions != nil {
+		hit = cel.And(hit, condition.OrFalse(l, e.Conditions))
+	}
+	return hit
+}
+
+// Excepts tells whether an exception names the rule.
+func Excepts(l *read.Lowering, e *policy.Exception) bool {
+	name := l.Policy.Name
+	if l.Policy.Namespaced() {
+		name = l.Policy.Namespace + "/" + name
+	}
+	for _, ref := range e.Exceptions {
+		if ref.PolicyName == name && scalar.AnyWild(ref.RuleNames, l.Rule.Name) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,7 +13,6 @@
 //
 // Start at rules.go; mergepatch.go reads a merge and mergeapply.go and patchops.go write
 // it, jsonpatch.go is patchesJson6902, loop.go foreach, repeatable.go whether a policy
-// may run twice. policywalk.go is a MutatingPolicy: policykinds.go is what is known of it for
-// each kind that it matches, policyvalues.go what it writes, and policybetween.go what the
-// object is between its mutations.
+// may run twice. policywalk.go is a MutatingPolicy: policy.go is what is known of it for
+// each kind that it matches and what it writes, between.go what the object is between mutations.
 package mutate

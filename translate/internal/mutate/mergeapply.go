@@ -2,6 +2,7 @@ package mutate
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/mutating"
@@ -226,4 +227,245 @@ func (m *merging) appliedTemplates(e edit, source cel.Value, typ string) cel.Val
 	}
 	all := append([]cel.StructField{{Name: e.list.key, Value: x.Field(e.list.key)}}, m.structFields(fields, typ)...)
 	return list.Macro(cel.MacroMap, x, cel.Struct(typ, all...))
+}
+
+// Where an apply configuration says most of a patch, and an atomic list or map in it nothing can
+// but a JSON patch, one mutation of each kind says it in fewer words than a JSON patch of all:
+//
+//	containers:
+//	- (name): "*"
+//	  securityContext:
+//	    privileged: false          the apply configuration
+//	    capabilities: {drop: [ALL]}  the JSON patch behind it
+//
+// The second sees what the first made. It is made only where that is the same to it: nothing that
+// it reads or asks is what the first writes, and no element moves.
+
+// parts are the mutations that make edits in two steps, where these are shorter than whole; none
+// where they are not.
+func (m *merging) parts(edits []edit, n *policy.Node, whole []mutating.Mutation) []mutating.Mutation {
+	if !m.canMerge() || len(whole) != 1 || whole[0].Type != mutating.JSONPatch {
+		return nil
+	}
+	first, second := m.split(edits)
+	if len(first) == 0 || len(second) == 0 || moves(first) || moves(second) || m.meet(first, second) {
+		return nil
+	}
+	behind := *m
+	behind.given = m.makes(first)
+	out := slices.Concat(m.mutations(first, n), behind.mutations(second, n))
+	if len(out) != 2 || length(out)+secondMutation > length(whole) {
+		return nil
+	}
+	return out
+}
+
+// secondMutation is what another mutation is worth, in characters.
+const secondMutation = 60
+
+func length(mutations []mutating.Mutation) (n int) {
+	for _, m := range mutations {
+		n += len(m.Expr.Short().String())
+	}
+	return n
+}
+
+// split parts edits into those that an apply configuration makes, and the others.
+func (m *merging) split(edits []edit) (first, second []edit) {
+	for _, e := range edits {
+		how := m.Opts.Merging.Of(m.kind.Group, m.kind.Version, m.kind.Kind, e.path)
+		a, b := e, e
+		switch {
+		case m.canApply([]edit{e}):
+			first = append(first, e)
+			continue
+		case e.fields != nil && how.Known && !how.Atomic && e.key.IsZero():
+			a.fields, b.fields = m.split(e.fields)
+		case e.list != nil && m.canApply([]edit{e.withItems(func(itemEdit) []edit { return nil })}):
+			a = e.withItems(func(i itemEdit) []edit { f, _ := m.split(i.fields); return f })
+			b = e.withItems(func(i itemEdit) []edit { _, s := m.split(i.fields); return s })
+		default:
+			second = append(second, e)
+			continue
+		}
+		if a.changes() {
+			first = append(first, a)
+		}
+		if b.changes() {
+			second = append(second, b)
+		}
+	}
+	return first, second
+}
+
+// makes are the paths of maps that edits write something into, and make if they have to.
+func (m *merging) makes(edits []edit) (out [][]string) {
+	for _, e := range edits {
+		if e.list != nil {
+			for _, item := range e.list.items {
+				out = append(out, m.makes(item.fields)...)
+			}
+		}
+		if slices.ContainsFunc(e.fields, edit.isSet) {
+			out = append(out, e.path)
+		}
+		out = append(out, m.makes(e.fields)...)
+	}
+	return out
+}
+
+// isSet tells of an edit that leaves something, whatever was there.
+func (e edit) isSet() bool {
+	if e.fields != nil {
+		return slices.ContainsFunc(e.fields, edit.isSet)
+	}
+	return e.list == nil && !e.remove && e.when.IsTrue()
+}
+
+// withItems is an edit of a list with other edits of its elements.
+func (e edit) withItems(fields func(itemEdit) []edit) edit {
+	list := *e.list
+	list.items = slices.Clone(list.items)
+	for i := range list.items {
+		list.items[i].fields = fields(list.items[i])
+	}
+	e.list = &list
+	return e
+}
+
+// changes tells of an edit of fields, or of elements, that has some.
+func (e edit) changes() bool {
+	if e.list != nil {
+		return slices.ContainsFunc(e.list.items, func(i itemEdit) bool { return len(i.fields) > 0 })
+	}
+	return len(e.fields) > 0
+}
+
+// moves tells of edits that write elements, or some of a list, which come to its front.
+func moves(edits []edit) bool {
+	return slices.ContainsFunc(edits, func(e edit) bool {
+		return moves(e.fields) || e.list != nil && slices.ContainsFunc(e.list.items, func(i itemEdit) bool {
+			return i.x.IsZero() || !i.chosen.IsTrue() || moves(i.fields)
+		})
+	})
+}
+
+// meet tells that what some edits write decides about others.
+func (m *merging) meet(first, second []edit) bool {
+	before, behind := m.effectOf(first, nil), m.effectOf(second, nil)
+	return slices.ContainsFunc(behind.reads, func(r placedValue) bool { return r.meets(before.writes, map[string]cel.Value{}) }) ||
+		slices.ContainsFunc(behind.writes, func(path []string) bool { return meets(path, before.writes) })
+}
+
+// How Kyverno merges lists is in a table of the built-in kinds of Kubernetes 1.21: the keys of
+// those whose elements are told apart, and sets. All other lists are replaced.
+
+// listMergeOf is how Kyverno merges the list at a path of a kind, the zero KeyedList for one that
+// it replaces; ok is false where nobody has looked that up.
+func listMergeOf(kind schema.GVK, path []string) (m mutating.KeyedList, ok bool) {
+	if path[0] == "status" || !hasMergeTable(kind) {
+		return m, false
+	}
+	if i := slices.Index(path, "metadata"); i >= 0 { // of what is within the object, too
+		path = path[i:]
+	}
+	for _, list := range keyedLists(kind) {
+		if slices.Equal(list.Path, path) {
+			return list, true
+		}
+	}
+	return m, true
+}
+
+// keyedLists are the lists of a kind of whose elements Kyverno keeps one of each key.
+func keyedLists(kind schema.GVK) (out []mutating.KeyedList) {
+	if !slices.Contains(mergedGroups(), kind.Group) {
+		return nil
+	}
+	add := func(unique bool, path string, keys ...string) {
+		out = append(out, mutating.KeyedList{Path: strings.Split(path, "/"), Keys: keys, Unique: unique})
+	}
+	metadata := func(above string) {
+		add(false, above+"metadata/finalizers")
+		add(false, above+"metadata/ownerReferences", "uid")
+	}
+	metadata("")
+	add(false, "status/conditions", "type")
+	switch kind.Kind {
+	case "Pod":
+		add(false, "status/podIPs", "ip")
+	case "Node":
+		add(false, "spec/podCIDRs")
+		add(false, "status/addresses", "type")
+	case "Service":
+		add(true, "spec/ports", "port", "protocol")
+	case "ServiceAccount":
+		add(false, "secrets", "name")
+	case "ComponentStatus":
+		add(false, "conditions", "type")
+	case "CSINode":
+		add(true, "spec/drivers", "name")
+	}
+	at := podSpecOf(kind)
+	if kind.Kind == "PodTemplate" {
+		at = "template/spec"
+	}
+	if at == "" {
+		return out
+	}
+	if template, ok := strings.CutSuffix(at, "/spec"); ok {
+		metadata(template + "/")
+	}
+	if kind.Kind == "CronJob" {
+		metadata("spec/jobTemplate/")
+	}
+	add(true, at+"/volumes", "name")
+	add(false, at+"/imagePullSecrets", "name")
+	add(false, at+"/hostAliases", "ip")
+	add(true, at+"/topologySpreadConstraints", "topologyKey", "whenUnsatisfiable")
+	for _, containers := range []string{"containers", "initContainers", "ephemeralContainers"} {
+		add(true, at+"/"+containers, "name")
+		container := at + "/" + containers + "/" + mutating.Element
+		add(false, container+"/env", "name")
+		add(true, container+"/volumeMounts", "mountPath")
+		add(true, container+"/volumeDevices", "devicePath")
+		if containers != "ephemeralContainers" {
+			add(false, container+"/ports", "containerPort", "protocol")
+		}
+	}
+	return out
+}
+
+// mergedGroups are the groups whose kinds Kyverno's table may have. That it has not all of
+// their kinds and versions takes nothing from what is told.
+func mergedGroups() []string {
+	return strings.Split(",apps,batch,autoscaling,policy,extensions,networking.k8s.io,rbac.authorization.k8s.io,admissionregistration.k8s.io,"+
+		"apiextensions.k8s.io,apiregistration.k8s.io,storage.k8s.io,scheduling.k8s.io,coordination.k8s.io,node.k8s.io,discovery.k8s.io,events.k8s.io,"+
+		"certificates.k8s.io,flowcontrol.apiserver.k8s.io", ",")
+}
+
+// hasMergeTable tells of the kinds that are in the table, and of which the lists are known.
+func hasMergeTable(kind schema.GVK) bool {
+	kinds := map[schema.GVK]string{
+		{Version: "v1"}:                                     "ConfigMap LimitRange Namespace PersistentVolume PersistentVolumeClaim Pod ReplicationController ResourceQuota Secret Service ServiceAccount",
+		{Group: "apps", Version: "v1"}:                      "DaemonSet Deployment ReplicaSet StatefulSet",
+		{Group: "batch", Version: "v1"}:                     "CronJob Job",
+		{Group: "networking.k8s.io", Version: "v1"}:         "Ingress IngressClass NetworkPolicy",
+		{Group: "policy", Version: "v1"}:                    "PodDisruptionBudget",
+		{Group: "rbac.authorization.k8s.io", Version: "v1"}: "ClusterRole ClusterRoleBinding Role RoleBinding",
+	}
+	return slices.Contains(strings.Fields(kinds[schema.GVK{Group: kind.Group, Version: kind.Version}]), kind.Kind)
+}
+
+// podSpecOf is where a kind has the spec of a Pod; "" for nowhere.
+func podSpecOf(kind schema.GVK) string {
+	switch kind.Kind {
+	case "Pod":
+		return "spec"
+	case "CronJob":
+		return "spec/jobTemplate/spec/template/spec"
+	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
+		return "spec/template/spec"
+	}
+	return ""
 }

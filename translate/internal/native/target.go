@@ -4,7 +4,12 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/vap"
 )
 
 // A Scope says where objects of a kind live.
@@ -140,4 +145,142 @@ func Published(set *schema.Set, k schema.GVK) string {
 		}
 	}
 	return strings.Join(names, " and ")
+}
+
+// An Operation is what a request does to an object.
+type Operation string
+
+// The operations.
+const (
+	Create  Operation = "CREATE"
+	Update  Operation = "UPDATE"
+	Delete  Operation = "DELETE"
+	Connect Operation = "CONNECT"
+)
+
+// InvalidRequirement tells whether Kubernetes refuses a requirement. (An entry of
+// matchLabels that it refuses is one that no object has.)
+func InvalidRequirement(e policy.SelectorExpression) bool {
+	var op selection.Operator
+	switch e.Operator {
+	case "In":
+		op = selection.In
+	case "NotIn":
+		op = selection.NotIn
+	case "Exists":
+		op = selection.Exists
+	case "DoesNotExist":
+		op = selection.DoesNotExist
+	}
+	_, err := labels.NewRequirement(e.Key, op, e.Values)
+	return err != nil
+}
+
+// RefusedSelector tells of a selector that no API server takes.
+func RefusedSelector(s *policy.Selector) bool {
+	return slices.ContainsFunc(s.Expressions, InvalidRequirement) || slices.ContainsFunc(s.MatchLabels, func(p policy.Pair) bool {
+		return InvalidRequirement(policy.SelectorExpression{Key: p.Key, Operator: "In", Values: []string{p.Value}})
+	})
+}
+
+// SelectorKey is everything that a selector says.
+func SelectorKey(s vap.Selector) string {
+	parts := []string{"selector"}
+	for _, l := range s.Labels {
+		parts = append(parts, l.Key+"="+l.Value)
+	}
+	for _, e := range s.Expressions {
+		parts = append(parts, e.Key+" "+e.Operator+" "+strings.Join(e.Values, ","))
+	}
+	return strings.Join(parts, "\x04")
+}
+
+// PlainSelector is a selector in which nothing is a wildcard; nil selects everything.
+func PlainSelector(s *policy.Selector) vap.Selector {
+	var out vap.Selector
+	if s == nil {
+		return out
+	}
+	for _, p := range s.MatchLabels {
+		out.Labels = append(out.Labels, vap.Label{Key: p.Key, Value: p.Value})
+	}
+	for _, e := range s.Expressions {
+		out.Expressions = append(out.Expressions, vap.Requirement{Key: e.Key, Operator: e.Operator, Values: e.Values})
+	}
+	return out
+}
+
+// Parts is what a CEL rule brings along besides its verdict.
+type Parts struct {
+	Checks     []vap.Validation // without their members
+	Conditions []vap.Condition
+	Variables  []vap.Variable
+	Audits     []vap.Audit
+	ParamKind  *vap.ParamKind
+	ParamRef   *vap.ParamRef // NotFound is for a binding that denies
+	// Written is what the author wrote, for the API server's compiler: what is
+	// asked before an expression can hide that it is no condition.
+	Written vap.Draft
+}
+
+// Key is everything that the parts say.
+func (n *Parts) Key() string {
+	if n == nil {
+		return ""
+	}
+	var parts []string
+	for _, c := range n.Checks {
+		parts = append(parts, "check", c.Expr.String(), c.Message, c.Reason)
+		if c.MessageExpression != nil {
+			parts = append(parts, c.MessageExpression.String())
+		}
+	}
+	return strings.Join(append(parts, n.Own()), "\x00")
+}
+
+// Own is what a policy object has only once; "" where there is none of it, so that
+// the rule can share its object with others.
+func (n *Parts) Own() string {
+	if n == nil {
+		return ""
+	}
+	var parts []string
+	for _, c := range n.Conditions {
+		parts = append(parts, "condition", c.Name, c.Expr.String())
+	}
+	for _, v := range n.Variables {
+		parts = append(parts, "variable", v.Name, v.Expr.String())
+	}
+	for _, a := range n.Audits {
+		parts = append(parts, "audit", a.Key, a.Value.String())
+	}
+	if n.ParamKind != nil {
+		ref := n.ParamRef
+		parts = append(parts, "params", n.ParamKind.APIVersion, n.ParamKind.Kind, ref.Namespace, ref.Name, ref.NotFound)
+		if ref.Selector != nil {
+			parts = append(parts, SelectorKey(*ref.Selector))
+		}
+	}
+	return strings.Join(parts, "\x00")
+}
+
+// AddTo puts the parts into the draft of the rule's object.
+func (n *Parts) AddTo(d *vap.Draft) {
+	if n == nil {
+		return
+	}
+	d.Conditions = append(d.Conditions, n.Conditions...)
+	d.Variables = append(d.Variables, n.Variables...)
+	d.Audits = append(d.Audits, n.Audits...)
+	if n.ParamKind != nil {
+		d.ParamKind = n.ParamKind
+	}
+}
+
+// MemberName is the policy's name, with its namespace where it has one.
+func MemberName(p *policy.Policy) string {
+	if p.Namespaced() {
+		return p.Namespace + "/" + p.Name
+	}
+	return p.Name
 }

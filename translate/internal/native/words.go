@@ -1,10 +1,12 @@
 package native
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/translate/internal/scalar"
+	"github.com/kvap/kvap/vap"
 )
 
 // Mentions tells that an expression reads an identifier.
@@ -57,4 +59,66 @@ func Matches(v cel.Value, p string) cel.Bool {
 	default: // "*" + inner
 		return v.EndsWith(cel.String(inner))
 	}
+}
+
+// VariableNamed is the value of a composed variable.
+func VariableNamed(name string) cel.Value { return cel.Ident("variables").Field(name) }
+
+// FreshName is name, with a number where a variable has it.
+func FreshName(name string, variables []vap.Variable) string {
+	return NameByRule(name, "", variables)
+}
+
+// NameByRule is name, or with the name of its rule in front where another variable has it.
+func NameByRule(name, rule string, variables []vap.Variable) string {
+	return vap.FreshName(name, rule, func(name string) bool {
+		return slices.ContainsFunc(variables, func(v vap.Variable) bool { return v.Name == name })
+	})
+}
+
+// A Params is the params object that a unit reads. An empty namespace is that of
+// the object under review.
+type Params struct {
+	Kind, APIVersion, Name, Namespace string
+}
+
+// Key is everything that the params are.
+func (p *Params) Key() string {
+	if p == nil {
+		return ""
+	}
+	return p.APIVersion + "/" + p.Kind + "/" + p.Namespace + "/" + p.Name
+}
+
+// AddTo gives a draft the kind of its params.
+func (p *Params) AddTo(d *vap.Draft) {
+	if p != nil {
+		d.ParamKind = &vap.ParamKind{APIVersion: p.APIVersion, Kind: p.Kind}
+	}
+}
+
+// A Message is what a violation says: a text, and an expression where the text
+// holds variables.
+type Message struct {
+	Text string
+	Expr *cel.Value
+}
+
+// Naming is the message with names behind it: privileged containers (a, b).
+func (m Message) Naming(names cel.Value) Message {
+	text := cel.String(m.Text + " (")
+	if m.Expr != nil {
+		text = m.Expr.Plus(cel.String(" ("))
+	}
+	expr := text.Plus(names.Call(cel.FuncJoin, cel.String(", "))).Plus(cel.String(")"))
+	return Message{m.Text, &expr}
+}
+
+// Key is what the message says: of one with an expression, the text is only said where that
+// is an error.
+func (m Message) Key() string {
+	if m.Expr == nil {
+		return m.Text
+	}
+	return "\x00" + m.Expr.String()
 }

@@ -9,6 +9,6 @@
 // goes moves no other. It lowers nothing, and refuses nothing.
 //
 // Start at pack.go, which groups units and makes a draft of a group; then guard.go for the
-// match condition at which good requests stop, budget.go for what is too much, and
+// match condition at which good requests stop and for what is too much, and
 // binding.go for what a violation leads to.
 package pack

@@ -8,8 +8,11 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/vap"
 )
 
 // name is the policy's name, with as much after it as tells this object from the
@@ -224,3 +227,164 @@ func (g group) operationPart() string {
 }
 
 func (g group) rulePart() string { return strings.ToLower(g.units[0].Rule.Origin) }
+
+// Groups are split by the names of policies and rules as the volumes of a dictionary
+// are, a to m and n to z, but where the volumes end does not depend on the words:
+// so a rule that comes, goes or changes moves no other, unless its own volume
+// becomes too thick.
+
+// letters are the names that begin alike and go on with one of some symbols.
+type letters struct {
+	prefix      string
+	first, last int
+}
+
+// The symbols are what is no letter or digit, or the end; digits; letters.
+const lastSymbol = 36
+
+func symbolAt(name string, i int) int {
+	if i >= len(name) {
+		return 0
+	}
+	switch c := name[i]; {
+	case c >= '0' && c <= '9':
+		return int(c-'0') + 1
+	case c >= 'a' && c <= 'z':
+		return int(c-'a') + 11
+	}
+	return 0
+}
+
+// symbols are how symbols are written.
+const symbols = "-0123456789abcdefghijklmnopqrstuvwxyz"
+
+// String is, for instance, disallow-a-to-h.
+func (l letters) String() string {
+	symbol := func(i int) string { return symbols[max(1, i) : max(1, i)+1] } // the least that can be written
+	prefix := strings.Trim(l.prefix, "-")
+	switch {
+	case l.first == 0 && l.last == lastSymbol:
+		return prefix
+	case l.first == l.last:
+		return hyphened(prefix, symbol(l.first))
+	case l.first == 0:
+		return hyphened(prefix, "up-to", symbol(l.last))
+	case l.last == lastSymbol:
+		return hyphened(prefix, "from", symbol(l.first))
+	}
+	return hyphened(prefix, symbol(l.first), "to", symbol(l.last))
+}
+
+// split halves the range of symbols until each part fits. Names that are alike go on
+// with the next symbol; those that are the same stay together.
+func (g group) split(o Options, l letters) []group {
+	if g.part = l.String(); g.fits(o) {
+		return []group{g}
+	}
+	return g.halves(o, l)
+}
+
+// halves are the parts of a group that does not fit. Where all are in one half, it is
+// not asked again whether they fit.
+func (g group) halves(o Options, l letters) []group {
+	if l.first == l.last {
+		if !slices.ContainsFunc(g.units, func(u Unit) bool { return len(u.splitName(o)) > len(l.prefix) }) { // they are the same
+			g.part = l.String()
+			return []group{g}
+		}
+		return g.halves(o, letters{prefix: l.prefix + symbols[l.first:l.first+1], last: lastSymbol})
+	}
+	middle := (l.first + l.last) / 2
+	isLow := func(u Unit) bool { return symbolAt(u.splitName(o), len(l.prefix)) <= middle }
+	isHigh := func(u Unit) bool { return !isLow(u) }
+	below, above := letters{l.prefix, l.first, middle}, letters{l.prefix, middle + 1, l.last}
+	switch {
+	case !slices.ContainsFunc(g.units, isHigh):
+		return g.halves(o, below)
+	case !slices.ContainsFunc(g.units, isLow):
+		return g.halves(o, above)
+	}
+	low := g.with(slices.DeleteFunc(slices.Clone(g.units), isHigh))
+	high := g.with(slices.DeleteFunc(slices.Clone(g.units), isLow))
+	return append(low.split(o, below), high.split(o, above)...)
+}
+
+// splitName is what a group is split by.
+func (u Unit) splitName(o Options) string {
+	if o.ByKind {
+		return inSymbols(native.MemberName(u.Policy) + "/" + u.name())
+	}
+	return inSymbols(u.Rule.Name)
+}
+
+// inSymbols is s in symbols.
+func inSymbols(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && symbolAt(string(r), 0) > 0 {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s))
+}
+
+// Describe gives an object what its policies say about themselves to people: title,
+// category, severity and description, and the labels of whoever owns them. Of
+// several policies only what they all say holds for the object.
+func Describe(d *vap.Draft, policies ...*policy.Policy) {
+	d.Annotations, d.Labels = nil, nil
+	for i, p := range policies {
+		annotations, labels := pick(p.Annotations, describes), pick(p.Labels, owns)
+		for k, v := range labels {
+			if len(validation.IsQualifiedName(k))+len(validation.IsValidLabelValue(v)) > 0 { // which no cluster takes
+				delete(labels, k)
+			}
+		}
+		if i == 0 {
+			d.Annotations, d.Labels = annotations, labels
+			continue
+		}
+		d.Annotations, d.Labels = common(d.Annotations, annotations), common(d.Labels, labels)
+	}
+}
+
+// describes tells of the annotations that Kyverno's documentation gives policies, and of the one
+// that accepts what is found of a policy and of what is made of it.
+func describes(key string) bool {
+	switch key {
+	case "policies.kyverno.io/title", "policies.kyverno.io/category", "policies.kyverno.io/severity", "policies.kyverno.io/description", "kvap.dev/ignore":
+		return true
+	}
+	return false
+}
+
+// owns tells of labels that say whose an object is. Those by which a tool knows
+// what it has applied itself are not: it would take the objects for its own, and
+// may delete them.
+func owns(key string) bool {
+	switch key {
+	case "app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "helm.sh/chart":
+		return false
+	}
+	domain, _, _ := strings.Cut(key, "/")
+	for _, tool := range []string{"argoproj.io", "fluxcd.io", "cattle.io", "kvap.dev", "kyverno.io", "kpt.dev", "k14s.io"} {
+		if domain == tool || strings.HasSuffix(domain, "."+tool) {
+			return false
+		}
+	}
+	return true
+}
+
+func pick(m map[string]string, keep func(string) bool) map[string]string {
+	out := map[string]string{}
+	for k, v := range m {
+		if keep(k) {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// common is what a and b both say.
+func common(a, b map[string]string) map[string]string {
+	return pick(a, func(k string) bool { v, ok := b[k]; return ok && v == a[k] })
+}

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/cel"
@@ -150,4 +151,65 @@ func (u Unit) cost() (total int64) {
 		return v
 	})
 	return total
+}
+
+// declared adds the unit's variables to the draft, and is the unit with the names
+// that they have there. Rules share a variable that they name alike and mean
+// alike; what they name alike and mean otherwise is renamed.
+func (u Unit) declared(d *vap.Draft) Unit {
+	u.Variables = slices.Clone(u.Variables)
+	for i := range u.Variables {
+		v := u.Variables[i] // its expression is in the draft's names already
+		k := slices.IndexFunc(d.Variables, func(w vap.Variable) bool { return w.Name == v.Name })
+		switch {
+		case k < 0:
+		case cel.Equal(d.Variables[k].Expr, v.Expr):
+			continue
+		default:
+			fresh := native.NameByRule(v.Name, u.Rule.Origin, slices.Concat(d.Variables, u.Variables))
+			u = u.renamed(v.Name, fresh)
+			v.Name = fresh
+		}
+		d.Variables = append(d.Variables, v)
+	}
+	return u
+}
+
+// actionKey is everything that the unit's bindings depend on, but for its targets.
+func (u Unit) actionKey() string {
+	parts := []string{string(u.action())}
+	for _, o := range native.OverridesOf(u.Policy, u.Rule) {
+		parts = append(parts, string(o.Action))
+		if o.Namespaces != nil {
+			parts = append(parts, "in", strings.Join(o.Namespaces, ","))
+		}
+		if s := o.NamespaceSelector; s != nil {
+			parts = append(parts, native.SelectorKey(native.PlainSelector(s)))
+		}
+	}
+	if len(u.Reaches) > 0 {
+		parts = append(parts, "reaches", strings.Join(u.Reaches, ","))
+	}
+	return strings.Join(parts, "\x03")
+}
+
+// attributes are what a policy object and its bindings have once.
+func (u Unit) attributes(o Options) string {
+	parts := []string{u.failurePolicy(), u.actionKey(), strconv.FormatBool(u.Policy.EmitWarning), u.Params.Key(), u.CEL.Own()}
+	if u.Policy.Namespaced() {
+		parts = append(parts, "ns:"+u.Policy.Namespace)
+	}
+	for _, c := range u.Policy.MatchConditions {
+		parts = append(parts, c.Name, c.Expression)
+	}
+	if s := u.NamespaceSelector; !s.IsEmpty() {
+		parts = append(parts, native.SelectorKey(s))
+	}
+	if o.Apart {
+		parts = append(parts, u.name())
+	}
+	if u.CEL.Own() != "" {
+		parts = append(parts, native.MemberName(u.Policy), u.name())
+	}
+	return strings.Join(parts, "\x02")
 }

@@ -14,5 +14,5 @@
 // What must hold: conditions and globals come before what they guard; an element that is
 // skipped fails nothing; the ledger of anchors that were seen counts as Kyverno's does.
 //
-// Start at rulepattern.go, then pattern.go and outcome.go. anchorseen.go is the ledger.
+// Start at rulepattern.go, then pattern.go. anchors.go is the ledger.
 package pattern

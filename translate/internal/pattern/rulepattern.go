@@ -2,15 +2,19 @@ package pattern
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/translate/internal/anchor"
+	"github.com/kvap/kvap/translate/internal/compare"
+	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
+	"github.com/kvap/kvap/translate/internal/scalar"
 )
 
 // Holds is: the object does not fail the pattern. A pattern says nothing about
@@ -172,4 +176,117 @@ func filledText(l *read.Lowering, t *jmespath.Template) read.Operand {
 	l = l.Inside()
 	l.Environment = l.OfNewObject()
 	return query.Template(l, t)
+}
+
+// A key with wildcards stands for the keys of labels or annotations that match it. Kyverno
+// takes an arbitrary one of them; deviation 3.
+func isWildKey(v read.Place, key string) bool {
+	return v.Part == read.InLabels && scalar.IsWild(key)
+}
+
+// wildKey says of a key with wildcards what its anchor says of it: acme.io/* with "?*" is
+//
+//	labels.exists(key, key.startsWith('acme.io/') && labels[key] != '')
+func wildKey(l *read.Lowering, v read.Place, kind anchor.Kind, key string, p *policy.Node) cel.Bool {
+	l.SetPos(p.Pos)
+	l.Note(diag.WildcardKey, "Kyverno takes an arbitrary one of the keys that match %s; here %s", key, decided(kind))
+	switch kind {
+	case anchor.Conditional:
+		return someKey(l, v, key, p)
+	case anchor.Equality:
+		return everyKey(l, v, key, p)
+	case anchor.Negation, anchor.Existence: // the value of a label is no list
+		return cel.Not(compare.SomeKey(l, v, key))
+	case anchor.Global:
+		return cel.Implies(compare.SomeKey(l, v, key), someKey(l, v, key, p))
+	default:
+		some := someKey(l, v, key, p)
+		if compare.NullSatisfies(l, p) { // as any key that is missing
+			some = cel.Or(some, cel.Not(compare.SomeKey(l, v, key)))
+		}
+		return some
+	}
+}
+
+// decided says what an anchor makes of several keys that match.
+func decided(kind anchor.Kind) string {
+	switch kind {
+	case anchor.Conditional, anchor.Global:
+		return "the condition holds where some matching key satisfies it"
+	case anchor.Equality:
+		return "every matching key must satisfy the pattern"
+	case anchor.Negation, anchor.Existence:
+		return "no matching key may be there"
+	default:
+		return "some matching key must satisfy the pattern"
+	}
+}
+
+// someKey is: some key that matches has a value that satisfies p.
+func someKey(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	found := l.Binders.Exists(v.Settled().Expr, "key", func(k cel.Value) cel.Bool {
+		return cel.And(native.Matches(k, key), entrySatisfies(l, v, k, p))
+	})
+	return cel.And(v.Found(), found)
+}
+
+// everyKey is: each key that matches has a value that satisfies p.
+func everyKey(l *read.Lowering, v read.Place, key string, p *policy.Node) cel.Bool {
+	all := l.Binders.All(v.Settled().Expr, "key", func(k cel.Value) cel.Bool {
+		return cel.Implies(native.Matches(k, key), entrySatisfies(l, v, k, p))
+	})
+	return cel.Implies(v.Found(), all)
+}
+
+// entrySatisfies is: the value of key k, which is there, satisfies p.
+func entrySatisfies(l *read.Lowering, v read.Place, k cel.Value, p *policy.Node) cel.Bool {
+	if p.Kind == policy.String && p.Str == "*" {
+		return cel.True()
+	}
+	m := v.Settled()
+	return match(l, read.PlaceOf(m.Expr.Index(k), m.Elem()), p, "").ok()
+}
+
+// runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
+// may be words and wildcards, but no operators.
+func runtimeLeaf(l *read.Lowering, p *policy.Node, t *jmespath.Template, j read.Operand) *policy.Node {
+	has := func(chars string) bool {
+		return slices.ContainsFunc(t.Parts, func(part jmespath.Part) bool { return strings.ContainsAny(part.Text, chars) })
+	}
+	if has("|&<>! \t\r\n") || !compare.IsPlainText(j) {
+		panic(compare.UnknownPattern(l, p))
+	}
+	stands := read.RuntimeText{Text: j.V.Expr, Typ: j.Typ(), Alone: t.Single() != nil}
+	if has("*?") {
+		stands = wildText(l, p, t)
+	}
+	compare.NoteSame(l, j, j)
+	leaf := &policy.Node{Kind: policy.String, Pos: p.Pos}
+	l.RuntimeTexts[leaf] = stands
+	return leaf
+}
+
+// wildText is a text with a * at one end.
+func wildText(l *read.Lowering, p *policy.Node, t *jmespath.Template) read.RuntimeText {
+	plain := *t
+	plain.Parts = slices.Clone(t.Parts)
+	first, last := &plain.Parts[0], &plain.Parts[len(plain.Parts)-1]
+	before := strings.HasPrefix(first.Text, "*")
+	if before {
+		first.Text = first.Text[1:]
+	} else {
+		last.Text = strings.TrimSuffix(last.Text, "*")
+	}
+	if slices.ContainsFunc(plain.Parts, func(part jmespath.Part) bool { return scalar.IsWild(part.Text) }) {
+		panic(compare.UnknownPattern(l, p))
+	}
+	text, _ := query.Text(l, filledText(l, &plain)) // of which the whole demands as much
+	out := read.RuntimeText{Text: text, Typ: read.StringType()}
+	out.Match = func(x cel.Value) cel.Bool {
+		if before {
+			return x.EndsWith(out.Text)
+		}
+		return x.StartsWith(out.Text)
+	}
+	return out
 }

@@ -2,8 +2,10 @@ package podsec
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/translate/internal/compare"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
@@ -252,4 +254,191 @@ func (s *podStandard) restrictedCapabilities() cel.Bool {
 			return s.each(orEmptyList(under(c, drop)), "capability", func(x read.Place) cel.Bool { return native.OneOfTexts(x.Expr, values) })
 		})
 	return cel.Or(s.onWindows(), s.containers(dropped, s.capabilities("securityContext.capabilities.add", "NET_BIND_SERVICE")))
+}
+
+// containerLists are the lists of a pod's containers.
+func containerLists() []string {
+	return []string{"containers", "initContainers", "ephemeralContainers"}
+}
+
+// list is a list of the pod's spec, empty where it is missing.
+func (s *podStandard) list(name string) read.Place { return orEmptyList(s.spec.Field(name)) }
+
+func orEmptyList(v read.Place) read.Place {
+	if v.Never {
+		return read.PlaceOf(cel.List(), v.Typ)
+	}
+	return read.PlaceOf(read.ListOf{V: v}.Source(false), v.Typ)
+}
+
+// allContainers is the pod's containers, whichever list they are in.
+func (s *podStandard) allContainers() read.Place {
+	return read.PlaceOf(s.all, s.list("containers").Typ)
+}
+
+// joined is the containers of some lists.
+func (s *podStandard) joined(names []string) read.Place {
+	switch len(names) {
+	case 1:
+		return s.list(names[0])
+	case len(containerLists()):
+		return s.allContainers()
+	}
+	first, second := s.list(names[0]), s.list(names[1])
+	name := strings.TrimSuffix(names[0], "Containers") + "And" + strings.ToUpper(names[1][:1]) + names[1][1:]
+	return read.PlaceOf(read.Let(s.l, ofOld(s.l, name), first.Expr.Plus(read.Dyn(second.Expr))), first.Typ)
+}
+
+// each is: ok of every element.
+func (s *podStandard) each(list read.Place, hint string, ok func(read.Place) cel.Bool) cel.Bool {
+	return s.l.Binders.All(list.Expr, hint, func(x cel.Value) cel.Bool { return ok(read.PlaceOf(x, list.Elem())) })
+}
+
+// containers is: the findings are none of any container.
+func (s *podStandard) containers(fs ...finding) cel.Bool {
+	return s.containersIn(containerLists(), fs...)
+}
+
+// containersIn is: the findings are none of any container of these lists. Lists
+// with the same exclusions are gone through as one.
+func (s *podStandard) containersIn(lists []string, fs ...finding) cel.Bool {
+	groups := map[string][]string{}
+	var order []string
+	for _, list := range lists {
+		about := s.excludedIn(list, fs)
+		if groups[about] == nil {
+			order = append(order, about)
+		}
+		groups[about] = append(groups[about], list)
+	}
+	var conds []cel.Bool
+	for _, about := range order {
+		conds = append(conds, s.each(s.joined(groups[about]), "container", func(c read.Place) cel.Bool {
+			all := make([]cel.Bool, len(fs))
+			for i, f := range fs {
+				all[i] = f.holds(c, s.waivers(f, groups[about][0], c))
+			}
+			return cel.And(all...)
+		}))
+	}
+	return cel.And(conds...)
+}
+
+// excludedIn tells the exclusions of one list from those of others.
+func (s *podStandard) excludedIn(list string, fs []finding) string {
+	var b strings.Builder
+	for _, f := range fs {
+		for _, w := range s.waivers(f, list, read.PlaceOf(cel.Ident("container"), read.AnyType())) {
+			b.WriteString(w.when.String() + "\x00" + strings.Join(w.values, "\x01") + "\x02")
+		}
+		b.WriteString("\x03")
+	}
+	return b.String()
+}
+
+func (s *podStandard) someContainer(p func(read.Place) cel.Bool) cel.Bool {
+	list := s.allContainers()
+	return s.l.Binders.Exists(list.Expr, "container", func(x cel.Value) cel.Bool { return p(read.PlaceOf(x, list.Elem())) })
+}
+
+// nonRoot must be true for every container, its own or else the pod's.
+func (s *podStandard) nonRoot() cel.Bool {
+	const control, field = "Running as Non-root", "securityContext.runAsNonRoot"
+	set := func(v read.Place) cel.Bool { return under(v, field).Found() }
+	ofPod := boolean(under(s.spec, field), false)
+	own := oneError(control, field,
+		func(v read.Place) cel.Bool { return boolean(under(v, field), true) },
+		constantly("false"))
+	either := oneError(control, field,
+		func(c read.Place) cel.Bool {
+			v := under(c, field)
+			either, _ := v.OrElse(ofPod.Value)
+			return either.AsBool()
+		},
+		func(c read.Place, values []string) cel.Bool {
+			return cel.Or(cel.Not(set(c)), cel.Lit(scalar.AnyWild(values, "false"))) // a missing one has no value
+		})
+	return cel.And(s.pod(own), s.queued(either, cel.Not(ofPod)))
+}
+
+const (
+	seccomp      = "Seccomp"
+	seccompField = "securityContext.seccompProfile.type"
+)
+
+// profile is a type of seccomp profile that is set to what is not allowed.
+func profile() finding { return text(seccomp, seccompField, "RuntimeDefault", "Localhost") }
+
+// seccompBaseline is: no profile is set to what is not allowed.
+func (s *podStandard) seccompBaseline() cel.Bool {
+	return cel.And(s.pod(profile()), s.containers(profile()))
+}
+
+// seccompRestricted is: in addition to that, every container has a profile, its own
+// or else the pod's. Kyverno does not ask for that while some profile is set to
+// what is not allowed; so where such are excluded, it does not ask at all.
+func (s *podStandard) seccompRestricted() cel.Bool {
+	const holder = "securityContext.seccompProfile"
+	set := func(v read.Place) cel.Bool { return under(v, holder).Found() }
+	ofPod := set(s.spec)
+	missing := oneError(seccomp, seccompField, set, func(read.Place, []string) cel.Bool { return cel.True() })
+	profiled := []cel.Bool{s.onWindows(), ofPod}
+	if len(s.of(seccomp, true)) > 0 { // some that are set may be excluded
+		profiled = append(profiled, s.someContainer(func(c read.Place) cel.Bool { return cel.Not(profile().holds(c, nil)) }))
+	}
+	return cel.Or(append(profiled, s.queued(missing, cel.True()))...) // active behind !ofPod; the baseline check sees to what is set
+}
+
+// queued is: no container has the finding but for what exclusions take out. Those without
+// images are about the pod, but the container that stands in for its containers has an
+// error as well while the pod sets nothing that a container can do with (active), and each
+// takes out one error of the pod's containers (not of the init containers, whose field is
+// another). Beside exclusions by image it matters which one that is.
+func (s *podStandard) queued(f finding, active cel.Bool) cel.Bool {
+	steps := s.steps(f)
+	first := slices.IndexFunc(steps, isStandIn)
+	if first < 0 {
+		return s.containers(f)
+	}
+	others := s.containersIn(containerLists()[1:], f)
+	if slices.ContainsFunc(steps, func(e exclusion) bool { return s.total(f, e) }) {
+		return others
+	}
+	if slices.ContainsFunc(steps, func(e exclusion) bool { return !isStandIn(e) }) {
+		s.l.SetPos(steps[first].Pos)
+		panic(s.l.Refuse(diag.NoExpression, "an exclusion of %s without images, beside others, has no native form", f.control))
+	}
+	list := s.list("containers")
+	wrong := s.l.Binders.Filter(list.Expr, "container", func(x cel.Value) cel.Bool { return cel.Not(f.holds(read.PlaceOf(x, list.Elem()), nil)) })
+	taken := cel.Int(0)
+	for i, e := range steps {
+		one := cel.Int(1)
+		if !e.when.IsTrue() {
+			one = cel.Cond(e.when, one, cel.Int(0))
+		}
+		if taken = taken.Plus(one); i == 0 {
+			taken = one
+		}
+	}
+	left := wrong.Size().Compare(cel.LessEqual, taken)
+	return cel.And(cel.CondBool(active, left, wrong.Size().Eq(cel.Int(0))), others)
+}
+
+// steps are the exclusions about the pod's containers, in order.
+func (s *podStandard) steps(f finding) []exclusion {
+	var out []exclusion
+	for _, e := range s.exclusions {
+		if e.ControlName == f.control && e.names("spec.containers[*]."+f.field) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func isStandIn(e exclusion) bool { return len(e.Images) == 0 }
+
+// total tells whether the exclusion takes out the errors of every container.
+func (s *podStandard) total(f finding, e exclusion) bool {
+	c := read.PlaceOf(cel.Ident("container"), s.list("containers").Elem())
+	return !isStandIn(e) && f.covered(c, e.forContainer(c)).IsTrue()
 }

@@ -13,5 +13,5 @@
 // that no query names never is.
 //
 // Start at template.go, then jmespath.go. function.go has the table of functions, context.go
-// and entryload.go the context, projection.go what goes through lists.
+// and entry.go the context, field.go what goes through lists.
 package query

@@ -2,6 +2,8 @@ package query
 
 import (
 	"github.com/kvap/kvap/cel"
+	"github.com/kvap/kvap/jmespath"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -120,4 +122,170 @@ func imagesAreValid(l *read.Lowering) cel.Bool {
 func isReference(x cel.Value, form string) cel.Bool {
 	length := cel.Cond(x.Matches(namesRegistry), cel.Int(longestRepository), cel.Int(longestRepository-int64(len(defaultRegistry+"/"))))
 	return cel.And(x.Matches(form), found(x, repositoryPart).Size().Compare(cel.LessEqual, length))
+}
+
+func imagePartNamed(name string) (part read.ImagePart, ok bool) {
+	part, ok = map[string]read.ImagePart{
+		"registry":  {Plural: "ImageRegistries", Text: imageRegistry},
+		"path":      {Plural: "ImagePaths", Text: imagePath},
+		"name":      {Plural: "ImageNames", Text: imageName},
+		"tag":       {Plural: "ImageTags", Has: hasTag, Text: imageTag},
+		"digest":    {Plural: "ImageDigests", Has: hasDigest, Text: imageDigest},
+		"reference": {Plural: "ImageReferences", Text: fullReference},
+	}[name]
+	return part, ok
+}
+
+func found(x cel.Value, re string) cel.Value { return x.Call(cel.FuncFind, cel.String(re)) }
+
+// beforeDigest is a reference without its digest.
+func beforeDigest(x cel.Value) cel.Value {
+	return x.Call(cel.FuncSplit, cel.String("@")).Index(cel.Int(0))
+}
+
+func imageRegistry(x cel.Value) cel.Value {
+	return cel.Cond(x.Matches(namesRegistry), x.Call(cel.FuncSplit, cel.String("/")).Index(cel.Int(0)), cel.String(defaultRegistry))
+}
+
+func imagePath(x cel.Value) cel.Value {
+	repository := found(x, repositoryPart)
+	after := repository.Call(cel.FuncSubstring, repository.Call(cel.FuncIndexOf, cel.String("/")).Plus(cel.Int(1)))
+	return cel.Cond(x.Matches(namesRegistry), after, repository)
+}
+
+func imageName(x cel.Value) cel.Value {
+	return found(beforeDigest(x), `[^/]+$`).Call(cel.FuncSplit, cel.String(":")).Index(cel.Int(0))
+}
+
+// hasTag is false for an image that has a digest only.
+func hasTag(x cel.Value) cel.Bool { return cel.Not(x.Matches(digestOnly)) }
+
+func imageTag(x cel.Value) cel.Value {
+	return cel.Cond(x.Matches(bareImage), cel.String("latest"), found(beforeDigest(x), `[^:]+$`))
+}
+
+func hasDigest(x cel.Value) cel.Bool { return x.Contains(cel.String("@")) }
+
+func imageDigest(x cel.Value) cel.Value {
+	return x.Call(cel.FuncSplit, cel.String("@")).Index(cel.Int(1))
+}
+
+// withRegistry is what stands in front of a reference that names no registry.
+func withRegistry(x cel.Value) cel.Value {
+	return cel.Cond(x.Matches(namesRegistry), cel.String(""), cel.String(defaultRegistry+"/"))
+}
+
+// fullReference leaves out the tag where there is a digest.
+func fullReference(x cel.Value) cel.Value {
+	byDigest := found(x, repositoryPart).Plus(found(x, `@.*`))
+	byTag := cel.Cond(x.Matches(bareImage), x.Plus(cel.String(":latest")), x)
+	return withRegistry(x).Plus(cel.Cond(hasDigest(x), byDigest, byTag))
+}
+
+// imageProjection is group.*.right, the same part of each image.
+func imageProjection(l *read.Lowering, g *read.ImageGroup, right *jmespath.Expr) read.Operand {
+	if right.Op != jmespath.Field || right.Dynamic != nil {
+		panic(l.Unsupported("a projection over images that gives no single part of each"))
+	}
+	if right.Name == "referenceWithTag" || right.Name == "jsonPointer" {
+		panic(l.Unsupported("the " + right.Name + " of an image"))
+	}
+	part, ok := imagePartNamed(right.Name)
+	if !ok {
+		return read.SequenceOf(read.WhereGroup{Sequence: read.Concat{}, Group: g, L: l, Part: nil})
+	}
+	top := l.AtTop()
+	keep := every
+	if part.Has != nil {
+		keep = func(c cel.Value) cel.Bool { return part.Has(c.Field("image")) }
+	}
+	texts := g.Mapped(top, keep, func(c cel.Value) cel.Value { return part.Text(c.Field("image")) })
+	name := g.Name[:len(g.Name)-1] + part.Plural
+	list := read.ListOf{V: read.PlaceOf(read.Let(top, name, texts), &schema.Type{Kind: schema.List, Elem: read.PlainText()}), Hint: part.Plural}
+	return read.SequenceOf(read.WhereGroup{Sequence: read.FromMap{Sequence: list}, Group: g, L: l, Part: &part})
+}
+
+// imageItem is an element of a list of parts by its place: the first or the last.
+func imageItem(l *read.Lowering, j read.Operand, n int) (read.Operand, bool) {
+	parts, ok := j.S.(read.WhereGroup)
+	if !ok || parts.Part == nil {
+		return read.Operand{}, false
+	}
+	return parts.Item(l, n)
+}
+
+// A rule that verifies images and names nobody who must have signed them asks for digests. The
+// images are those of the containers and of volumes.
+//
+//	verifyImages:                    images:    object.spec.containers.map(container, container.image) + …
+//	- imageReferences: ["*"]         badImages: variables.images.filter(image, !image.matches('^…@sha256:[0-9a-f]{64}$'))
+//	  verifyDigest: true
+//	  mutateDigest: false            variables.badImages.size() == 0
+//	  required: false
+
+// WithoutDigest are the images of the new object that are no references with a digest; false
+// where there are no images to look at.
+func WithoutDigest(l *read.Lowering) (bad cel.Value, ok bool) {
+	images, ok := imageTexts(l, cel.Ident("object"), "images")
+	ofPod := l.Target.Subresource == "" || l.Target.Subresource == "ephemeralcontainers"
+	if !ok || !ofPod || l.On(native.Delete) || l.On(native.Connect) {
+		return bad, false
+	}
+	bad = l.Binders.Filter(images, "image", func(x cel.Value) cel.Bool {
+		tooLong := x.Size().Compare(cel.Greater, cel.Int(int64(longestReference))) // for an expression, which costs by its length
+		return cel.Or(tooLong, cel.Not(isReference(x, pinnedImage)))
+	})
+	return read.Let(l, "badImages", bad), true
+}
+
+// GoesWithImages is: the object is being deleted, and waits for its finalizers with the images
+// that it had.
+func GoesWithImages(l *read.Lowering) cel.Bool {
+	if !l.On(native.Update) {
+		return cel.False()
+	}
+	now, _ := imageTexts(l, cel.Ident("object"), "images")
+	before, _ := imageTexts(l, cel.Ident("oldObject"), "imagesBefore")
+	return cel.And(
+		cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update))),
+		cel.Ident("oldObject").Field("metadata").Has("deletionTimestamp"),
+		now.Eq(before))
+}
+
+// imageTexts is a variable with the images of an object, without those that are to be filled in
+// later, which are blank; false if its kind has none.
+func imageTexts(l *read.Lowering, object cel.Value, name string) (texts cel.Value, ok bool) {
+	l = l.AtTop()
+	spec, ok := podSpec(l, object)
+	if !ok {
+		return texts, false
+	}
+	if l.Opts.Schemas.Custom(l.Target.Parent) {
+		panic(l.Unsupported("the images of a kind that is not built in"))
+	}
+	image := func(c cel.Value) cel.Value { return c.Field("image") }
+	for i, name := range []string{"initContainers", "containers", "ephemeralContainers"} {
+		one := l.Binders.Map(read.ListOf{V: spec.Field(name)}.Source(false), read.Singular(name), image)
+		if i == 0 {
+			texts = one
+		} else {
+			texts = texts.Plus(one)
+		}
+	}
+	if volumes := spec.Field("volumes"); mayBeImages(volumes) {
+		some := l.Binders.Filter(read.ListOf{V: volumes}.Source(false), "volume", func(v cel.Value) cel.Bool { return v.Has("image") })
+		texts = texts.Plus(l.Binders.Map(some, "volume", func(v cel.Value) cel.Value {
+			reference := image(v).Optional("reference")
+			return reference.OrValue(cel.String(""))
+		}))
+	}
+	texts = l.Binders.Filter(texts, "image", func(x cel.Value) cel.Bool {
+		return cel.Not(x.Call(cel.FuncTrim).Eq(cel.String("")))
+	})
+	return read.Let(l, name, texts), true
+}
+
+// mayBeImages tells of volumes that may be images, in the release.
+func mayBeImages(volumes read.Place) bool {
+	return volumes.Kind() == schema.List && volumes.Typ.Elem.Kind == schema.Object && volumes.Typ.Elem.Fields["image"] != nil
 }

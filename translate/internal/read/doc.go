@@ -13,7 +13,7 @@
 // the way. Only package partial makes an expression that errs. Where the schema tells that
 // something is there, nothing is asked. Who changes an Environment changes a copy (Inside).
 //
-// Start at lowering.go, then operand.go, demands.go, table.go, place.go and sequence.go. The rooms above
+// Start at lowering.go, then operand.go, demands.go, place.go and sequence.go. The rooms above
 // go through lists and compare what they find with these words, and import downward only:
 // read, compare, query, condition and match and pattern, podsec and celrule, rule, mutate.
 package read

@@ -10,6 +10,7 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/native"
+	"github.com/kvap/kvap/translate/internal/partial"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -218,4 +219,130 @@ func (e Environment) PatternSubject() (Place, bool) {
 		return Place{}, false
 	}
 	return j.V.Settled(), true
+}
+
+// Findings are what the walks over a rule have decided, for who says what the rule does.
+type Findings struct {
+	Wholes    []Whole
+	Decisions []Decision
+}
+
+// A Whole is what a rule comes to for a target and some operations. Where no request meets what
+// it asks before its body, Holds is zero.
+type Whole struct {
+	Target     native.Target
+	Operations []native.Operation
+	Match      cel.Bool
+	Pre, Holds partial.Bool
+	// Unread tells that the rule is an error on each of these requests.
+	Unread bool
+	// Needed are fields of the object without which the preconditions are an error.
+	Needed [][]string
+}
+
+// A Decision is what a condition, or a part of a pattern, comes to in a walk.
+type Decision struct {
+	Condition *policy.Condition
+	Is        partial.Bool // what the condition comes to
+	Pattern   *policy.Node
+	Of        Place // what stands where the part of the pattern does
+	Never     bool  // nothing of it satisfies the part
+}
+
+// Decide notes what a condition comes to.
+func (l *Lowering) Decide(c *policy.Condition, is partial.Bool) {
+	l.decide(Decision{Condition: c, Is: is, Never: !is.Errs && is.Expr.IsFalse()})
+}
+
+// DecidePattern notes whether nothing satisfies a part of a pattern.
+func (l *Lowering) DecidePattern(v Place, p *policy.Node, never bool) {
+	l.decide(Decision{Pattern: p, Of: v, Never: never})
+}
+
+// decide notes a decision, where somebody asks and this is no walk of which nothing is kept.
+func (l *Lowering) decide(d Decision) {
+	if l.Findings != nil && l.Notes != nil {
+		l.Findings.Decisions = append(l.Findings.Decisions, d)
+	}
+}
+
+// WhereRead is where a condition is no error; false where no condition tells that beforehand.
+// Nothing that this needs is kept.
+func (l *Lowering) WhereRead(b partial.Bool) (where cel.Bool, ok bool) {
+	l.Attempt(func() {
+		l.Probed(func(*Lowering) {
+			apart, told := b.Apart()
+			where, ok = apart.Readable, told
+		})
+	})
+	return where, ok
+}
+
+// A ContextVar is a context entry. It is lowered where a query names it: what is never
+// named has no errors, in Kyverno and here.
+type ContextVar struct {
+	Entry *policy.ContextEntry
+	Index int // among the entries of the context
+	// Outer is the context that the entry may use: the entries before it.
+	Outer Context
+}
+
+// A Context is the entries that may be used at a place. Contexts of one rule share
+// what they have by name, and each sees the first so many of all entries.
+type Context struct {
+	Named map[string][]*ContextVar // in order
+	Size  int
+}
+
+// Get is the last entry of a name, or nil.
+func (c Context) Get(name string) *ContextVar {
+	for _, v := range slices.Backward(c.Named[name]) {
+		if v.Index < c.Size {
+			return v
+		}
+	}
+	return nil
+}
+
+// A LoadedEntry is a context entry that a query names: its value, and what loading it demands.
+type LoadedEntry struct {
+	Value   Operand
+	Loading Demands
+}
+
+// UseParams takes an object as the rule's params, of which there is one.
+func UseParams(l *Lowering, name, namespace string) cel.Value {
+	apiVersion, kind := l.Opts.Params.Kind()
+	use := &native.Params{Kind: kind, APIVersion: apiVersion, Name: name, Namespace: namespace}
+	if l.Params != nil && *l.Params != *use {
+		panic(l.Refuse(diag.OutsideData, "a second ConfigMap, %s, cannot be read: a policy has one object of params", name))
+	}
+	if l.Params == nil && l.Opts.Params == api.ParamsConfigMap {
+		l.Note(diag.ConfigMapParams, "the ConfigMap %s becomes the params of the policy; keep a binding that uses a ConfigMap at all times, or use --params kvap", name)
+	}
+	l.Params = use
+	return cel.Ident("params")
+}
+
+// Let is a composed variable of the unit at hand with the value. An expression
+// has one variable, however often it is asked for; a name that stands for another
+// expression gets a number.
+func Let(l *Lowering, name string, expr cel.Value) cel.Value {
+	for _, v := range l.Variables {
+		if cel.Equal(v.Expr, expr) {
+			return native.VariableNamed(v.Name)
+		}
+	}
+	v := vap.Variable{Pos: l.Pos, Name: native.FreshName(name, l.Variables), Expr: expr}
+	l.Variables = append(l.Variables, v)
+	return native.VariableNamed(v.Name)
+}
+
+// Defined is what a variable that the walk has made stands for.
+func Defined(l *Lowering, name string) (cel.Value, bool) {
+	i := slices.IndexFunc(l.Variables, func(v vap.Variable) bool { return v.Name == name })
+	if i < 0 {
+		return cel.Value{}, false
+	}
+	return l.Variables[i].Expr, true
 }

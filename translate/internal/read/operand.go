@@ -1,6 +1,8 @@
 package read
 
 import (
+	"slices"
+
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/scalar"
@@ -286,4 +288,137 @@ func (j Operand) Constant() bool {
 	return j.Form != ErrorForm && !j.Some(func(j Operand) bool {
 		return j.Form != LitForm && j.Form != ErrorForm && !(j.Form == PlaceForm && j.V.Never)
 	})
+}
+
+// LiteralTree is a literal of the policy as a CEL literal.
+func LiteralTree(l *Lowering, v any) (cel.Value, bool) {
+	switch v := v.(type) {
+	case []any:
+		out := make([]cel.Value, len(v))
+		for i, item := range v {
+			x, ok := LiteralTree(l, item)
+			if !ok {
+				return x, false
+			}
+			out[i] = x
+		}
+		return cel.List(homogeneous(v, out)...), true
+	case map[string]any:
+		var out []cel.Entry
+		for _, k := range SortedKeys(v) {
+			x, ok := LiteralTree(l, v[k])
+			if !ok {
+				return x, false
+			}
+			out = append(out, cel.Entry{Key: cel.String(k), Value: Dyn(x)})
+		}
+		return cel.Map(out...), true
+	case float64:
+		return NumberOf(v), true
+	}
+	return Literal(v), true
+}
+
+// NumberOf is a number as a CEL literal, an integer where it is one.
+func NumberOf(f float64) cel.Value {
+	if f == float64(int64(f)) {
+		return cel.Int(int64(f))
+	}
+	return cel.Double(f)
+}
+
+// NumberFor is a number as a literal to compare a value of a type with: of a number, to the
+// type checker, it is a double.
+func NumberFor(t *schema.Type, f float64) cel.Value {
+	if KindOf(t) == schema.Number {
+		return cel.Double(f)
+	}
+	return NumberOf(f)
+}
+
+// homogeneous wraps literals of mixed types in dyn, which CEL's lists want.
+func homogeneous(vs []any, out []cel.Value) []cel.Value {
+	kind := func(v any) schema.Kind {
+		if f, ok := v.(float64); ok && f == float64(int64(f)) {
+			return schema.Int // as which it is written
+		}
+		return LitOf(v).Typ().Kind
+	}
+	mixed := func(v any) bool { return kind(v) != kind(vs[0]) || kind(v) == schema.Any }
+	if len(vs) > 1 && slices.ContainsFunc(vs, mixed) {
+		for i := range out {
+			out[i] = Dyn(out[i])
+		}
+	}
+	return out
+}
+
+// Literal is a value of the policy as an expression.
+func Literal(v any) cel.Value {
+	switch v := v.(type) {
+	case bool:
+		return cel.Lit(v).Value
+	case int64:
+		return cel.Int(v)
+	case float64:
+		return cel.Double(v)
+	case string:
+		return cel.String(v)
+	}
+	return cel.Null()
+}
+
+// An origin says where a value comes from, where that makes a difference.
+type origin int
+
+// The origins of values.
+const (
+	FromRequest origin = iota
+	// FromConfiguration is for texts of the cluster's configuration. Unlike the request's
+	// they may be patterns, or lists in the form of JSON.
+	FromConfiguration
+	// FromPatterns is for regular expressions that stand for such texts.
+	FromPatterns
+	// FromPredicate is for a boolean that is an expression of ours, which needs no == true
+	// to be one for CEL.
+	FromPredicate
+	// FromOrdering is for a predicate that may be null, and where it is null reads as
+	// false without its guards.
+	FromOrdering
+)
+
+// From is v with another origin.
+func (v Place) From(o origin) Place {
+	v.Origin = o
+	return v
+}
+
+// ConfiguredText is a text of the cluster's configuration.
+func ConfiguredText(v cel.Value) Operand {
+	return OperandAt(PlaceOf(v, StringType()).From(FromConfiguration))
+}
+
+// IsConfigured tells that a value is a text of the cluster's configuration.
+func IsConfigured(j Operand) bool {
+	return j.Form == PlaceForm && KindOf(j.Typ()) == schema.String && j.V.Origin == FromConfiguration
+}
+
+// Origin is where a value comes from, or the elements of a list.
+func (j Operand) Origin() origin {
+	switch j.Form {
+	case PlaceForm:
+		return j.V.Origin
+	case SequenceForm:
+		return j.S.Origin()
+	case ChoiceForm:
+		if j.Els.Form == ErrorForm || j.Then.Typ().Kind == j.Els.Typ().Kind {
+			return j.Then.Origin()
+		}
+	}
+	return FromRequest
+}
+
+// ElementOf is an element of a sequence, as CEL calls it.
+func ElementOf(s Sequence, x cel.Value) Operand {
+	return OperandAt(PlaceOf(x, s.Elem()).From(s.Origin()))
 }

@@ -10,7 +10,7 @@
 //
 // What must hold: one walk decides and builds. A construct without a native form panics with
 // a read.Refusal, which RefusalOf makes the rule's reason. An update of an object that
-// violated before is excused as Kyverno excuses it (existing.go).
+// violated before is excused as Kyverno excuses it (effect.go).
 //
 // Start at lower.go, which drives the walk; foreach.go is the loop, message.go the message,
 // effect.go what is told of a rule that denies all or none, or always errs.

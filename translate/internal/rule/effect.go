@@ -8,10 +8,13 @@ import (
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
+	"github.com/kvap/kvap/translate/internal/match"
 	"github.com/kvap/kvap/translate/internal/native"
 	"github.com/kvap/kvap/translate/internal/pack"
 	"github.com/kvap/kvap/translate/internal/partial"
+	"github.com/kvap/kvap/translate/internal/pattern"
 	"github.com/kvap/kvap/translate/internal/query"
 	"github.com/kvap/kvap/translate/internal/read"
 )
@@ -344,4 +347,110 @@ func (e effect) whyUnused(k policy.Text, units []pack.Unit) (why string, met boo
 		}
 	}
 	return why, met
+}
+
+// excuse adds what excuses a violation: under Enforce, an update of an object
+// that violated the rule already is admitted. Kyverno never excuses rules with
+// preconditions, and judges the old object as if it were being created by nobody:
+// where only a filter on users matches, the old object does not.
+func excuse(l *read.Lowering, u *pack.Unit) {
+	if !excusable(l) || !slices.Contains(u.Operations, native.Update) {
+		return
+	}
+	w := Walk(l, u.Target, []native.Operation{native.Create})
+	now := environmentOf(l, u.Target, []native.Operation{native.Update})
+	w.Now, w.Notes = &now, nil
+	w.Variables, w.Params = slices.Clone(u.Variables), u.Params                   // a name means one thing
+	w.Object = read.ValueOf(cel.Ident("oldObject"), read.ObjectType(w, w.Target)) // though the walk is for a creation
+	w.Old = read.LitOf(map[string]any{})
+	applies := match.Applies(w)
+	if applies.IsFalse() {
+		return
+	}
+	violated := celrule.Simplified(w, partial.Sure(w.Apart(body(w, &pack.Unit{})).Fails), now) // an error is no violation
+	violated.Expr = fuse(w, violated.Expr)
+	if violated.Expr.IsFalse() {
+		return
+	}
+	alone := violated.Expr
+	if p := l.Rule.Validate.Pattern; p != nil {
+		now, _ := w.OfNewObject().PatternSubject()
+		before, _ := w.PatternSubject()
+		violated.Expr = cel.And(pattern.NoError(w, now, p), pattern.NoError(w, before, p), violated.Expr)
+	}
+	if w.Rule.Validate.ForEach != nil {
+		if slices.ContainsFunc(w.Rule.Validate.ForEach, hasExistence) {
+			panic(l.Unsupported("an existence anchor, in a foreach that excuses existing violations,"))
+		}
+		ofNew := w.Inside()
+		ofNew.Environment = w.OfNewObject()
+		apart := ofNew.Apart(body(ofNew, &pack.Unit{}))
+		violated.Expr = cel.And(apart.Readable.Given(cel.Not(apart.Holds)), violated.Expr) // asked where the rule fails
+	}
+	if !cel.Equal(violated.Expr.Value, alone.Value) {
+		violated = celrule.Simplified(w, violated, now)
+	}
+	u.Before = cel.And(applies, violated.Expr)
+	u.Exempt, u.Excused = u.Before, alwaysExcused(*u, applies, violated.Expr)
+	u.Variables, u.Params = w.Variables, w.Params
+	if len(u.Operations) > 1 {
+		update := cel.Ident("request").Field("operation").Eq(cel.String(string(native.Update)))
+		u.Exempt = cel.And(update, u.Exempt)
+	}
+}
+
+func hasExistence(e *policy.ForEach) bool {
+	return pattern.HasExistence(e.Pattern) || pattern.HasExistence(e.AnyPattern) || slices.ContainsFunc(e.ForEach, hasExistence)
+}
+
+func excusable(l *read.Lowering) bool {
+	v := l.Rule.Validate
+	enforced := read.Action(l) == policy.Enforce || l.Policy.Rehearses(l.Rule)
+	return l.Opts.Existing != api.DenyExisting && enforced && v.AllowExisting && v.CEL == nil &&
+		l.Rule.Preconditions == nil
+}
+
+// alwaysExcused tells whether each update that violates the rule is excused: every
+// old object violates it, or what the rule reads of the object is the same in the old
+// one. match and violated are of the old object.
+func alwaysExcused(u pack.Unit, match, violated cel.Bool) bool {
+	if u.Holds.Errs || u.Pre.Errs || !u.Pre.Expr.IsTrue() {
+		return false
+	}
+	before := cel.And(match, violated).Simplify()
+	if before.IsTrue() {
+		return true
+	}
+	now := unchanging(cel.And(u.Match, cel.Not(u.Holds.Expr)).Simplify().Value)
+	return now.Count("object") == 0 && now.Count("variables") == 0 && cel.Equal(now, unchanging(before.Value))
+}
+
+// unchanging reads what no update changes, the name and the namespace, from neither
+// object.
+func unchanging(v cel.Value) cel.Value {
+	return v.Rewrite(func(x cel.Value) cel.Value {
+		path, ok := x.Path()
+		if ok && len(path) == 3 && (path[0] == "object" || path[0] == "oldObject") && path[1] == "metadata" && (path[2] == "name" || path[2] == "namespace") {
+			return cel.Ident(path[2])
+		}
+		return x
+	})
+}
+
+// withoutExcused takes the updates out that the rule can never deny, and says so.
+func withoutExcused(l *read.Lowering, units []pack.Unit) []pack.Unit {
+	var out []pack.Unit
+	for _, u := range units {
+		if u.Excused {
+			l.SetPos(l.Rule.Validate.Pos)
+			l.Note(diag.NeverOnUpdate, "the rule denies no update: the old object violates it as much as the new one, "+
+				"and such updates are let through; set allowExistingViolations: false to have them denied")
+			u.Exempt, u.Before = cel.False(), cel.Bool{}
+			u.Operations = slices.DeleteFunc(slices.Clone(u.Operations), func(op native.Operation) bool { return op == native.Update })
+		}
+		if len(u.Operations) > 0 {
+			out = append(out, u)
+		}
+	}
+	return out
 }

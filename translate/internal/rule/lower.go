@@ -2,10 +2,12 @@ package rule
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
+	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate/internal/api"
 	"github.com/kvap/kvap/translate/internal/celrule"
 	"github.com/kvap/kvap/translate/internal/condition"
@@ -303,4 +305,91 @@ func DependentRules(p *policy.Policy) *diag.Diagnostic {
 	}
 	d := diag.Warnf(p.Pos, diag.ApplyOne, "applyRules: One makes a rule depend on the verdict of those before it; the webhook will judge this policy")
 	return &d
+}
+
+// A rule about Pods and what it is expanded to read the same of a Pod and of the template of
+// a controller, but that a Pod has metadata and a template may have none:
+//
+//	object.metadata.?labels                  of a Pod
+//	object.spec.template.?metadata.?labels   of a Deployment
+//
+// asTemplates adds to units about Pods what they would be if a Pod's metadata might not be
+// there, so that both can share an object.
+func asTemplates(l *read.Lowering, units []pack.Unit) {
+	if l.Opts.Pack == api.PackMatch || l.Rule.Expansion != "" || l.Rule.Validate.CEL != nil || !l.Policy.Expands(l.Rule) {
+		return
+	}
+	for i, u := range units {
+		if u.Target.Parent != (schema.GVK{Version: "v1", Kind: "Pod"}) || !u.Reads("object", "metadata") && !u.Reads("oldObject", "metadata") {
+			continue
+		}
+		one := *l
+		one.Notes, one.Gathered, one.OfTemplate = &diag.List{}, read.NewGathered(), true
+		var as []pack.Unit
+		if RefusalOf(&one, func() { as = withoutExcused(&one, lowerTarget(&one, u.Target)) }) != nil {
+			continue
+		}
+		k := slices.IndexFunc(as, func(v pack.Unit) bool { return slices.Equal(v.Operations, u.Operations) })
+		if k >= 0 {
+			units[i].Template = &as[k]
+		}
+	}
+}
+
+// AsValidation is a rule that verifies images as one that validates, where all that it asks of
+// any image is a digest. Another rule stays what it is.
+//
+//	verifyImages:
+//	- imageReferences: ["*"]
+//	  mutateDigest: false
+//	  verifyDigest: true
+//	  required: false
+func AsValidation(r *policy.Rule) *policy.Rule {
+	asked := false
+	for _, v := range r.VerifyImages {
+		switch {
+		case len(v.Attestors)+len(v.Attestations)+len(v.Skip) > 0 || v.Validate != nil || v.Credentials != nil,
+			v.MutateDigest || v.Required || !slices.Contains(v.References, "*"):
+			return r
+		}
+		asked = asked || v.VerifyDigest
+	}
+	if _, more := r.VerifiesMore(); more || !asked || r.Preconditions != nil || r.ImageExtractors != nil {
+		return r
+	}
+	out := *r
+	first := r.VerifyImages[0]
+	out.Validate = &policy.Validate{Pos: first.Pos, Action: r.ImageAction(), Message: policy.Text{Pos: first.Pos, Value: "an image has no digest"}}
+	return &out
+}
+
+// imagesHaveDigests is: each image of the object has a digest. No such rule excuses an update of
+// what violated it before, but one of an object that is being deleted.
+func imagesHaveDigests(l *read.Lowering, u *pack.Unit) partial.Bool {
+	bad, ok := query.WithoutDigest(l)
+	if !ok {
+		return partial.Sure(cel.True())
+	}
+	u.Message.Text = l.Rule.Validate.Message.Value
+	named := cel.String("no reference with a digest: ").Plus(bad.Call(cel.FuncJoin, cel.String(", ")))
+	u.Message.Expr = &named
+	return partial.Sure(cel.Or(query.GoesWithImages(l), bad.Size().Eq(cel.Int(0))))
+}
+
+// fuse makes one loop of those that say the same of several lists, as of a pod's
+// containers of all three kinds, and of those that go through one list. The joined list
+// is a variable: it is made once, however many rules go through it.
+func fuse(l *read.Lowering, b cel.Bool) cel.Bool {
+	b = b.Fuse(func(list cel.Value) bool { return query.ListType(l, list) != nil }, func(lists []cel.Value) cel.Value { return query.JoinLists(l, lists) })
+	if joined := b.JoinLoops(); !cel.Equal(joined.Value, b.Value) {
+		b = joined.Simplify()
+	}
+	return b.HoistLoops(func(v cel.Value) cel.Value { return nameLoop(l, v) }).AsBool()
+}
+
+// nameLoop is a variable for a loop that stands inside of another one, and says
+// the same of every element of that.
+func nameLoop(l *read.Lowering, v cel.Value) cel.Value {
+	word := read.Singular(v.LastField())
+	return read.Let(l, "related"+strings.ToUpper(word[:1])+word[1:]+"s", v)
 }

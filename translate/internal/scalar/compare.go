@@ -3,8 +3,11 @@ package scalar
 import (
 	"cmp"
 	"math"
+	"time"
 
 	"github.com/blang/semver/v4"
+	"gopkg.in/inf.v0"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Equal is Equals of two literals.
@@ -91,4 +94,84 @@ func textOrder(op Relation, k string, want any) bool {
 	}
 	b, err := semver.Parse(w)
 	return err == nil && op.Holds(a.Compare(b))
+}
+
+// A Relation compares two values, written as CEL and Kyverno's patterns do.
+type Relation string
+
+// The relations.
+const (
+	Equals       Relation = "=="
+	Differs      Relation = "!="
+	Less         Relation = "<"
+	LessEqual    Relation = "<="
+	Greater      Relation = ">"
+	GreaterEqual Relation = ">="
+)
+
+// Holds tells whether the sign of a comparison satisfies the relation.
+func (r Relation) Holds(sign int) bool {
+	switch r {
+	case Equals:
+		return sign == 0
+	case Differs:
+		return sign != 0
+	case Less:
+		return sign < 0
+	case LessEqual:
+		return sign <= 0
+	case Greater:
+		return sign > 0
+	case GreaterEqual:
+		return sign >= 0
+	}
+	return false
+}
+
+// Mirrored is the relation of b to a, where r is that of a to b.
+func (r Relation) Mirrored() Relation {
+	switch r {
+	case Less:
+		return Greater
+	case LessEqual:
+		return GreaterEqual
+	case Greater:
+		return Less
+	case GreaterEqual:
+		return LessEqual
+	}
+	return r
+}
+
+// Duration reads a text as a duration.
+func Duration(s string) (time.Duration, bool) {
+	d, err := time.ParseDuration(s)
+	return d, err == nil
+}
+
+// Quantity reads a text as a quantity.
+func Quantity(s string) (resource.Quantity, bool) {
+	q, err := resource.ParseQuantity(s)
+	return q, err == nil
+}
+
+// Floor is the greatest integer not above q, and whether it is q itself. Beyond
+// 64 bits it is the nearest that an integer of the API can have.
+func Floor(q resource.Quantity) (int64, bool) {
+	d := q.AsDec()
+	floor := new(inf.Dec).Round(d, 0, inf.RoundFloor)
+	exact := floor.Cmp(d) == 0
+	if !floor.UnscaledBig().IsInt64() {
+		if floor.Sign() < 0 {
+			return math.MinInt64, false
+		}
+		return math.MaxInt64, false
+	}
+	return floor.UnscaledBig().Int64(), exact
+}
+
+// nonzeroDuration reads a text as a duration; "0", which is written without a unit, is none.
+func nonzeroDuration(s string) (time.Duration, bool) {
+	d, ok := Duration(s)
+	return d, ok && s != "0"
 }
