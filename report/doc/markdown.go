@@ -1,0 +1,113 @@
+package doc
+
+import (
+	"fmt"
+	"strings"
+)
+
+// markdown is a page for a review: the totals, and a part for each section.
+func markdown(d Document) string {
+	var b strings.Builder
+	b.WriteString("# " + inline(d.Title) + "\n")
+	for _, s := range append([]Section{d.Totals}, d.of(Markdown)...) {
+		markdownSection(&b, s)
+	}
+	return b.String()
+}
+
+func markdownSection(b *strings.Builder, s Section) {
+	if s.Title != "" {
+		b.WriteString("\n## " + inline(s.Title) + "\n")
+	}
+	for _, p := range paragraphs(s.Text) {
+		b.WriteString("\n" + inline(p) + "\n")
+	}
+	markdownTable(b, s.Table)
+	markdownTable(b, alertRows(s.Alerts))
+	if len(s.Items) > 0 {
+		b.WriteByte('\n')
+	}
+	for i, item := range s.Items {
+		mark := "- "
+		if s.Numbered {
+			mark = number(i)
+		}
+		markdownItem(b, item, "", mark)
+	}
+}
+
+func number(i int) string { return fmt.Sprintf("%d. ", i+1) }
+
+// paragraphs are the lines of a text as sentences.
+func paragraphs(text string) (out []string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if !strings.HasSuffix(line, ".") && !strings.HasSuffix(line, ":") {
+			line += "."
+		}
+		out = append(out, strings.ToUpper(line[:1])+line[1:])
+	}
+	return out
+}
+
+// alertRows are what is not accepted, in a table.
+func alertRows(alerts []Alert) [][]string {
+	rows := [][]string{{"", "place", "code", "of", "message"}}
+	for _, a := range alerts {
+		if a.Accepted != "" {
+			continue
+		}
+		message := a.Message
+		if a.Releases != "" {
+			message += " (" + a.Releases + ")"
+		}
+		rows = append(rows, []string{a.Severity.String(), a.Pos.String(), a.Rule, OrDash(a.Short), message})
+	}
+	return rows
+}
+
+func markdownTable(b *strings.Builder, rows [][]string) {
+	if len(rows) < 2 {
+		return
+	}
+	for i, row := range rows {
+		line := "|"
+		for _, cell := range row {
+			if cell = tableCell(cell); cell != "" {
+				cell = " " + cell
+			}
+			line += cell + " |"
+		}
+		if i == 0 {
+			line = "\n" + line + "\n" + strings.Repeat("|---", len(row)) + "|"
+		}
+		b.WriteString(line + "\n")
+	}
+}
+
+// markdownItem writes an item, with its particulars as a list in it.
+func markdownItem(b *strings.Builder, i Item, indent, mark string) {
+	var of []string
+	for _, name := range i.Of {
+		of = append(of, codeSpan(name))
+	}
+	text := inline(strings.TrimSpace(i.Text))
+	switch {
+	case len(of) > 0 && text != "":
+		text = strings.Join(of, " / ") + ": " + text
+	case len(of) > 0:
+		text = strings.Join(of, " / ") + ":"
+	}
+	b.WriteString(indent + mark + text + "\n")
+	indent += strings.Repeat(" ", len(mark))
+	if i.Code != "" {
+		// Four spaces more make it code, which nothing in it can end.
+		lines := strings.ReplaceAll(inLines(strings.TrimRight(i.Code, "\n")), "\n", "\n"+indent+"    ")
+		b.WriteString("\n" + indent + "    " + lines + "\n\n")
+	}
+	for _, one := range i.Items {
+		markdownItem(b, one, indent, "- ")
+	}
+}
