@@ -119,7 +119,7 @@ func stayingItem(policy, file string, r Rule, code diag.Code) doc.Item {
 		class = "fair"
 	}
 	pos := diag.Pos{File: file, Line: r.Line}
-	return doc.Item{Of: []string{policy, r.Name}, Text: doc.OrDash(r.Reason), Place: pos.String(), Class: class, Group: code}
+	return doc.Item{Of: []string{policy, r.Name}, Text: string(r.Target) + ": " + doc.OrDash(r.Reason), Place: pos.String(), Class: class, Group: code}
 }
 
 // warnings are what the reader must know, once: forms of a rule, for one, are said the same of. In

@@ -243,12 +243,12 @@ func (d Diff) Document(all bool) doc.Document {
 		}
 	}
 	for _, n := range d.NotJudged {
-		left.Items = append(left.Items, doc.Item{Of: []string{n.title()}, Text: "is not compared: it " + n.Why})
+		left.Items = append(left.Items, doc.Item{Text: n.title() + " is not compared: it " + n.Why})
 	}
 	return doc.Document{
 		Title: "Do they say the same?", Data: d, Alerts: d.alerts(), Totals: doc.Section{Text: d.Totals.String()},
 		Sections: []doc.Section{
-			{In: doc.Pages, Text: d.Old + ", old, and " + d.New + ", new.\nNo difference found is evidence, and no proof."},
+			{In: doc.Pages, Text: "Old: " + d.Old + "; new: " + d.New + "\nNo difference found is evidence, and no proof."},
 			{Table: rows}, whole, differences, left, unseen,
 		},
 	}

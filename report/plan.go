@@ -193,11 +193,12 @@ func (p Plan) Document() doc.Document {
 		sections = append(sections, p.waveSection(wave, rows))
 	}
 	upgrade := doc.Section{In: doc.Pages, Title: "What Kyverno 1.20 and 1.21 change", Items: p.upgradeItems()}
-	foot.Items = append(append(foot.Items, upgrade.Items...), p.hints()...)
+	totals := p.Totals.String()
+	foot.Items = append(append(append(foot.Items, upgrade.Items...), doc.Item{Text: totals}), p.hints()...)
 	sections = append(sections, upgrade, doc.Section{In: doc.Pages, Title: "What existing objects violate", Text: looked, Items: violated})
 	sections = append(sections, p.costSections()...)
 	sections = append(sections, doc.Section{In: doc.Pages, Title: "Rules that do not become native", Items: p.staying(), Grouped: true}, p.meanings(), foot)
-	return doc.Document{Title: "Migration plan", Data: p, Totals: doc.Section{Text: p.Totals.String()}, Shares: []doc.Share{p.Totals.Rules.share()}, Sections: sections}
+	return doc.Document{Title: "Migration plan", Data: p, Totals: doc.Section{In: doc.Pages, Text: totals}, Shares: []doc.Share{p.Totals.Rules.share()}, Sections: sections}
 }
 
 // waveSection are the rows of one wave, for a page.

@@ -47,14 +47,16 @@ type Section struct {
 	Grouped bool
 }
 
-func (s Section) empty() bool {
-	return s.Text == "" && len(s.Table) < 2 && len(s.Alerts)+len(s.Items)+len(s.Folds) == 0
+// isIn reports whether a medium has the section.
+func (s Section) isIn(m Media) bool {
+	empty := s.Text == "" && len(s.Table) < 2 && len(s.Alerts)+len(s.Items)+len(s.Folds) == 0
+	return !empty && (s.In == 0 || s.In&m != 0)
 }
 
 // of are the sections that a medium has.
 func (d Document) of(m Media) (out []Section) {
 	for _, s := range d.Sections {
-		if !s.empty() && (s.In == 0 || s.In&m != 0) {
+		if s.isIn(m) {
 			out = append(out, s)
 		}
 	}

@@ -3,6 +3,7 @@ package doc
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // markdown is a page for a review: the totals, and a part for each section.
@@ -47,7 +48,8 @@ func paragraphs(text string) (out []string) {
 		if !strings.HasSuffix(line, ".") && !strings.HasSuffix(line, ":") {
 			line += "."
 		}
-		out = append(out, strings.ToUpper(line[:1])+line[1:])
+		_, first := utf8.DecodeRuneInString(line)
+		out = append(out, strings.ToUpper(line[:first])+line[first:])
 	}
 	return out
 }

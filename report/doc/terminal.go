@@ -15,7 +15,7 @@ type terminal struct {
 }
 
 // writeText writes the sections with an empty line between them, and the totals: right below
-// a table that is all there is, else set off like a section.
+// a table, else set off like a section.
 func writeText(w io.Writer, d Document, text diag.Text) error {
 	t := &terminal{text: text}
 	sections := d.of(Terminal)
@@ -27,8 +27,8 @@ func writeText(w io.Writer, d Document, text diag.Text) error {
 			return err
 		}
 	}
-	if !d.Totals.empty() {
-		if len(sections) > 1 || len(sections) == 1 && sections[0].Text != "" {
+	if d.Totals.isIn(Terminal) {
+		if last := len(sections) - 1; last >= 0 && (len(sections[last].Table) < 2 || sections[last].Text != "") {
 			t.WriteByte('\n')
 		}
 		if err := t.section(d.Totals); err != nil {
@@ -49,12 +49,13 @@ func (t *terminal) section(s Section) error {
 			return err
 		}
 	}
+	before := false // whether there was a block
 	for i, item := range s.Items {
-		if item.Code != "" || len(item.Items) > 0 {
-			if i > 0 || len(s.Table) > 1 {
-				t.WriteByte('\n')
-			}
+		block := item.Code != "" || len(item.Items) > 0
+		if (block || before) && (i > 0 || len(s.Table) > 1) {
+			t.WriteByte('\n')
 		}
+		before = block
 		if s.Numbered {
 			item.Text = number(i) + item.Text
 		}

@@ -135,4 +135,4 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 }
 
 // shortened keeps a message short enough for a status.
-func shortened(s string) string { return migrate.Shortened(s, 1000) }
+func shortened(s string) string { return doc.Cut(s, 1000) }
