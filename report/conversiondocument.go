@@ -119,7 +119,7 @@ func stayingItem(policy, file string, r Rule, code diag.Code) doc.Item {
 		class = "fair"
 	}
 	pos := diag.Pos{File: file, Line: r.Line}
-	return doc.Item{Of: []string{policy, r.Name}, Text: string(r.Target) + ": " + doc.OrDash(r.Reason), Place: pos.String(), Class: class, Group: code}
+	return doc.Item{Of: []string{policy, r.Name}, Tag: string(r.Target), Text: doc.OrDash(r.Reason), Place: pos.String(), Class: class, Group: code}
 }
 
 // warnings are what the reader must know, once: forms of a rule, for one, are said the same of. In
@@ -164,6 +164,9 @@ func (c Conversion) became(pairs []Pair) doc.Section {
 }
 
 func (t Totals) share() doc.Share {
+	if t.toKyverno() {
+		return doc.Share{What: "rules are in CEL", Bars: []doc.Bar{{Name: "in CEL", Class: "good", Count: t.CEL}, {Name: "left", Class: "fair", Count: t.Left}}}
+	}
 	return doc.Share{What: "rules are native", Bars: []doc.Bar{
 		{Name: "native", Class: "good", Count: t.Native}, {Name: "webhook", Class: "fair", Count: t.Webhook}, {Name: "unsupported", Class: "bad", Count: t.Unsupported},
 	}}

@@ -195,9 +195,8 @@ func (p Plan) Document() doc.Document {
 	upgrade := doc.Section{In: doc.Pages, Title: "What Kyverno 1.20 and 1.21 change", Items: p.upgradeItems()}
 	totals := p.Totals.String()
 	foot.Items = append(append(append(foot.Items, upgrade.Items...), doc.Item{Text: totals}), p.hints()...)
-	sections = append(sections, upgrade, doc.Section{In: doc.Pages, Title: "What existing objects violate", Text: looked, Items: violated})
-	sections = append(sections, p.costSections()...)
-	sections = append(sections, doc.Section{In: doc.Pages, Title: "Rules that do not become native", Items: p.staying(), Grouped: true}, p.meanings(), foot)
+	staying := doc.Section{In: doc.Pages, Title: "Rules that do not become native", Items: p.staying(), Grouped: true}
+	sections = slices.Concat(sections, []doc.Section{upgrade}, violatedSections(looked, violated), p.costSections(), []doc.Section{staying}, p.meanings(), []doc.Section{foot})
 	return doc.Document{Title: "Migration plan", Data: p, Totals: doc.Section{In: doc.Pages, Text: totals}, Shares: []doc.Share{p.Totals.Rules.share()}, Sections: sections}
 }
 
@@ -229,13 +228,25 @@ func (p Plan) staying() (out []doc.Item) {
 	return out
 }
 
-// meanings explain every code once.
-func (p Plan) meanings() doc.Section {
-	s := doc.Section{In: doc.Pages, Title: "What the codes mean", Table: [][]string{{"code", "about", "way out"}}}
+// meanings explain every code once: Markdown has a list of them, HTML a table.
+func (p Plan) meanings() []doc.Section {
+	const title = "What the codes mean"
+	list, table := doc.Section{In: doc.Markdown, Title: title}, doc.Section{In: doc.HTML, Title: title, Table: [][]string{{"code", "about", "way out"}}}
 	for _, c := range codesOf(p.Policies...) {
-		s.Table = append(s.Table, []string{c.Code.String(), c.Title, c.Remedy})
+		list.Items = append(list.Items, doc.Item{Text: c.Code.String() + " " + c.Title + ". " + c.Remedy})
+		table.Table = append(table.Table, []string{c.Code.String(), c.Title, c.Remedy})
 	}
-	return s
+	return []doc.Section{list, table}
+}
+
+// violatedSections are what objects violate, for a page: Markdown has a list, HTML a table.
+func violatedSections(looked string, violated []doc.Item) []doc.Section {
+	const title = "What existing objects violate"
+	rows := [][]string{{"policy", "rule", "objects"}}
+	for _, v := range violated {
+		rows = append(rows, append(slices.Clone(v.Of), v.Text))
+	}
+	return []doc.Section{{In: doc.Markdown, Title: title, Text: looked, Items: violated}, {In: doc.HTML, Title: title, Text: looked, Table: rows}}
 }
 
 // hints say how many native policies there will be, and what explains the codes. A native policy

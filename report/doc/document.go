@@ -3,6 +3,7 @@ package doc
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/kvap/kvap/diag"
@@ -66,6 +67,7 @@ func (d Document) of(m Media) (out []Section) {
 // An Item is something to tell of what is named, with its particulars.
 type Item struct {
 	Of    []string // from the whole to the part: a policy and a rule
+	Tag   string   // a word about it
 	Text  string
 	Items []Item
 	Code  string // no prose: an object, a difference
@@ -73,6 +75,26 @@ type Item struct {
 	Place, Class string
 	Group        diag.Code
 	Bars         []Bar
+}
+
+// headed puts before the text what it is about, each name as a format has it.
+func (i Item) headed(name, text func(string) string) string {
+	var of []string
+	for _, n := range i.Of {
+		of = append(of, name(n))
+	}
+	head := strings.Join(of, " / ")
+	if i.Tag != "" {
+		head += " (" + text(i.Tag) + ")"
+	}
+	body := text(strings.TrimSpace(i.Text))
+	switch {
+	case head == "":
+		return body
+	case body == "":
+		return head + ":"
+	}
+	return head + ": " + body
 }
 
 // An Alert is a finding, whatever found it.

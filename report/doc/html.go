@@ -183,21 +183,21 @@ func (m *markup) more(n int) {
 
 // groups are the items of each code and class, the gravest first, then the most.
 func (m *markup) groups(items []Item) {
-	type group struct {
+	type coded struct {
 		Item
 		items []Item
 	}
-	var groups []*group
-	at := map[[2]string]*group{}
+	var groups []*coded
+	at := map[[2]string]*coded{}
 	for _, i := range items {
 		key := [2]string{i.Group.String(), i.Class}
 		if at[key] == nil {
-			at[key] = &group{Item: i}
+			at[key] = &coded{Item: i}
 			groups = append(groups, at[key])
 		}
 		at[key].items = append(at[key].items, i)
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int {
+	slices.SortStableFunc(groups, func(a, b *coded) int {
 		gravest := []string{diag.Error.String(), diag.Warning.String(), diag.Note.String()}
 		return cmp.Or(slices.Index(gravest, a.Class)-slices.Index(gravest, b.Class), len(b.items)-len(a.items))
 	})
@@ -230,6 +230,9 @@ func (m *markup) item(i Item) {
 	m.put("<div class=\"item\"><p>")
 	if len(i.Of) > 0 {
 		m.put("<strong>%v</strong> ", strings.Join(i.Of, " / "))
+	}
+	if i.Tag != "" {
+		m.put("<span class=\"tag %v\">%v</span> ", i.Class, i.Tag)
 	}
 	m.put("%v</p>\n", i.Text)
 	if len(i.Bars) > 0 {

@@ -91,18 +91,7 @@ func markdownTable(b *strings.Builder, rows [][]string) {
 
 // markdownItem writes an item, with its particulars as a list in it.
 func markdownItem(b *strings.Builder, i Item, indent, mark string) {
-	var of []string
-	for _, name := range i.Of {
-		of = append(of, codeSpan(name))
-	}
-	text := inline(strings.TrimSpace(i.Text))
-	switch {
-	case len(of) > 0 && text != "":
-		text = strings.Join(of, " / ") + ": " + text
-	case len(of) > 0:
-		text = strings.Join(of, " / ") + ":"
-	}
-	b.WriteString(indent + mark + text + "\n")
+	b.WriteString(indent + mark + i.headed(codeSpan, inline) + "\n")
 	indent += strings.Repeat(" ", len(mark))
 	if i.Code != "" {
 		// Four spaces more make it code, which nothing in it can end.

@@ -56,32 +56,26 @@ func (t *terminal) section(s Section) error {
 			t.WriteByte('\n')
 		}
 		before = block
+		mark := ""
 		if s.Numbered {
-			item.Text = number(i) + item.Text
+			mark = number(i)
 		}
-		t.item(item, "")
+		t.item(item, "", mark)
 	}
 	return nil
 }
 
 // item writes an item, and its particulars below it.
-func (t *terminal) item(i Item, indent string) {
+func (t *terminal) item(i Item, indent, mark string) {
 	in := "\n" + indent + "  "
-	text := strings.TrimSpace(i.Text)
-	switch of := strings.Join(i.Of, " / "); {
-	case of != "" && text != "":
-		text = of + ": " + text
-	case of != "":
-		text = of + ":"
-	}
-	t.WriteString(indent + strings.ReplaceAll(inLines(text), "\n", in) + "\n")
+	t.WriteString(indent + mark + strings.ReplaceAll(i.headed(inLine, inLines), "\n", in) + "\n")
 	if i.Code != "" {
 		for line := range strings.SplitSeq(strings.TrimRight(i.Code, "\n"), "\n") {
 			t.WriteString(strings.TrimRight(indent+"  "+inLines(line), " ") + "\n")
 		}
 	}
 	for _, one := range i.Items {
-		t.item(one, indent+"  ")
+		t.item(one, indent+"  ", "")
 	}
 }
 
