@@ -185,14 +185,6 @@ func (c Check) LeavesOut() bool {
 	return slices.ContainsFunc(c.Diagnostics, func(f Finding) bool { return f.Severity == diag.Error && f.Accepted == "" })
 }
 
-// in says for which releases a finding is; "" where that is all that were asked for.
-func (c Check) in(f Finding) string {
-	if len(f.Releases) >= len(c.releases) {
-		return ""
-	}
-	return strings.Join(f.Releases, ", ")
-}
-
 // AtLeast is how many findings weigh as much as a severity.
 func (t CheckTotals) AtLeast(s diag.Severity) int {
 	switch s {
