@@ -82,14 +82,14 @@ verify: compile internal/defaulting internal/judge policy cel jmespath translate
 diff: cel diag internal/cores internal/defaulting internal/judge internal/textdiff interp policy schema vap vap/apiserver verify
 api/v1alpha1:
 deploy/crds:
-cmd/kvap/internal/migrate: api/v1alpha1 compile policy report diag
+cmd/kvap/internal/migrate: api/v1alpha1 compile policy report report/doc diag
 cmd/kvap/internal/migrate/infiles: api/v1alpha1 compile controller cmd/kvap/internal/convert internal/exit cmd/kvap/internal/folder internal/input cmd/kvap/internal/migrate policy report translate
 cmd/kvap/internal/migrate/planning: api/v1alpha1 compile diag internal/cluster cmd/kvap/internal/convert internal/defaulting internal/exit internal/input internal/manifest cmd/kvap/internal/migrate cmd/kvap/internal/migrate/live report controller/scan vap
 cmd/kvap/internal/migrate/recording: internal/cluster internal/exit cmd/kvap/internal/migrate/record policy controller/webhook/certs controller/webhook/endpoint controller/webhook/registration controller/webhook/world
 cmd/kvap/internal/migrate/live: api/v1alpha1 controller/cleanup compile controller diag internal/cluster internal/judge cmd/kvap/internal/migrate policy report translate controller/webhook/registration controller/webhook/world
-cmd/kvap/internal/migrate/compare: api/v1alpha1 controller/background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp cmd/kvap/internal/migrate cmd/kvap/internal/migrate/evidence cmd/kvap/internal/migrate/live policy report controller/scan schema translate vap/apiserver verify
+cmd/kvap/internal/migrate/compare: api/v1alpha1 controller/background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp cmd/kvap/internal/migrate cmd/kvap/internal/migrate/evidence cmd/kvap/internal/migrate/live policy report report/doc controller/scan schema translate vap/apiserver verify
 cmd/kvap/internal/migrate/record:
-cmd/kvap/internal/migrate/evidence: compile internal/cores internal/judge interp policy report translate vap vap/apiserver verify
+cmd/kvap/internal/migrate/evidence: compile internal/cores internal/judge interp policy report report/doc translate vap vap/apiserver verify
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report controller/scan controller/internal/notice
 controller/cleanup: api/v1alpha1 interp policy diag controller/internal/notice
 controller/webhook: controller/webhook/registration controller/internal/turns interp policy diag
@@ -98,12 +98,13 @@ controller/webhook/registration: cel policy
 controller/webhook/shadow: api/v1alpha1 interp policy controller/webhook
 controller/webhook/certs:
 controller/webhook/world: images internal/proven controller/internal/turns interp controller/webhook/registration
-report: diag
+report/doc: diag
+report: diag report/doc
 controller/background: api/v1alpha1 interp policy
 controller/background/live: api/v1alpha1 controller/background interp controller/internal/notice
 controller/scan: compile internal/judge internal/manifest interp policy report schema translate vap/apiserver
 cmd/kvap/internal/status: api/v1alpha1 compile translate vap vap/apiserver policy report schema diag
-cmd/kvap/internal/status/live: api/v1alpha1 compile controller internal/cluster policy report schema cmd/kvap/internal/status translate
+cmd/kvap/internal/status/live: api/v1alpha1 compile controller internal/cluster policy report report/doc schema cmd/kvap/internal/status translate
 images:
 fixtures:
 cmd/kvap: everything
@@ -141,11 +142,11 @@ internal/manifest: diag
 internal/cores:
 internal/exit:
 internal/input: cel diag internal/exit internal/manifest
-cmd/kvap/internal/folder: internal/exit internal/input report
+cmd/kvap/internal/folder: internal/exit internal/input report/doc
 controller/incluster: api/v1alpha1 controller/background controller/background/live cel controller/cleanup compile controller diag images internal/judge interp policy policy/validity schema translate controller/webhook controller/webhook/certs controller/webhook/endpoint controller/webhook/registration controller/webhook/shadow controller/webhook/world controller/internal/notice
-cmd/kvap/internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit cmd/kvap/internal/folder internal/input internal/judge internal/manifest interp cmd/kvap/internal/migrate mutating policy policy/validity report schema translate vap vap/apiserver controller/webhook/registration
+cmd/kvap/internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit cmd/kvap/internal/folder internal/input internal/judge internal/manifest interp cmd/kvap/internal/migrate mutating policy policy/validity report report/doc schema translate vap vap/apiserver controller/webhook/registration
 cmd/kvap/internal/follow: cel compile diag policy schema translate
-cmd/kvap/internal/evaluate: compile diag internal/cluster cmd/kvap/internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp cmd/kvap/internal/migrate/compare report schema translate vap/apiserver
+cmd/kvap/internal/evaluate: compile diag internal/cluster cmd/kvap/internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp cmd/kvap/internal/migrate/compare report report/doc schema translate vap/apiserver
 cmd/kvap/internal/acceptance: diag internal/input policy
 cmd/kvap/internal/checking: cel check compile diag internal/cluster cmd/kvap/internal/convert internal/input cmd/kvap/internal/signers policy policy/validity report schema vap
 internal/command: diag internal/exit internal/input policy
@@ -462,7 +463,7 @@ func immutable() []string {
 // go-cmp calls methods that it finds by reflection: where a program has it, the linker
 // keeps every method of every type. So only tests of small programs compare with it.
 func TestLargeTestsDoNotCompareByReflection(t *testing.T) {
-	small := []string{"diag", "diag/internal/gencodes", "jmespath", "policy", "report", "internal/manifest",
+	small := []string{"diag", "diag/internal/gencodes", "jmespath", "policy", "report", "report/doc", "internal/manifest",
 		"interp/internal/expr", "interp/internal/jsonpatch", "interp/internal/merge"}
 	for _, s := range parsed(t, func(name string) bool { return strings.HasSuffix(name, ".go") }) {
 		if at, ok := s.imports()["github.com/google/go-cmp/cmp"]; ok && !slices.Contains(small, s.pkg) {

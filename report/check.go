@@ -2,13 +2,12 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Check is what a run of check found.
@@ -105,7 +104,7 @@ type sameFinding struct {
 // and of the input. accept says why somebody accepts a finding of an object at a place, "" where
 // nobody does.
 func NewCheck(objects []CheckedObject, input []Finding, releases []string, accept func(Finding, diag.Pos) string) Check {
-	c := Check{Objects: []CheckedObject{}, Diagnostics: []Finding{}, releases: releases}
+	c := Check{releases: releases}
 	first := map[sameFinding]*Finding{}
 	join := func(o CheckedObject, of []Finding) []*Finding {
 		var own []*Finding
@@ -142,9 +141,8 @@ func NewCheck(objects []CheckedObject, input []Finding, releases []string, accep
 	}
 	ofInput := join(CheckedObject{Releases: releases}, input)
 	take := func(list []*Finding, o *CheckedObject) []Finding {
-		out := []Finding{}
+		var out []Finding
 		for _, f := range list {
-			f.Releases = orEmpty(f.Releases)
 			at := diag.Pos{}
 			if o != nil {
 				at = diag.Pos{File: o.File, Line: o.Line}
@@ -157,7 +155,6 @@ func NewCheck(objects []CheckedObject, input []Finding, releases []string, accep
 		return out
 	}
 	for i, o := range objects {
-		o.Releases, o.TypeChecking, o.Cost = orEmpty(o.Releases), orEmpty(o.TypeChecking), orEmpty(o.Cost)
 		o.Findings = take(joined[i], &objects[i])
 		c.Objects = append(c.Objects, o)
 		c.Totals.Objects++
@@ -188,22 +185,6 @@ func (c Check) LeavesOut() bool {
 	return slices.ContainsFunc(c.Diagnostics, func(f Finding) bool { return f.Severity == diag.Error && f.Accepted == "" })
 }
 
-// in says for which releases a finding is; "" where that is all that were asked for.
-func (c Check) in(f Finding) string {
-	if len(f.Releases) >= len(c.releases) {
-		return ""
-	}
-	return strings.Join(f.Releases, ", ")
-}
-
-// of is what a finding is in, in words; "" of the input.
-func (f foundIn) of() string {
-	if f.object == nil {
-		return ""
-	}
-	return strings.TrimSpace(f.object.Name + " " + f.Field)
-}
-
 // AtLeast is how many findings weigh as much as a severity.
 func (t CheckTotals) AtLeast(s diag.Severity) int {
 	switch s {
@@ -217,27 +198,12 @@ func (t CheckTotals) AtLeast(s diag.Severity) int {
 
 // String is the totals in a sentence.
 func (t CheckTotals) String() string {
-	s := fmt.Sprintf("%s: %s, %s, %s", Count(t.Objects, "object", "objects"),
-		Count(t.Errors, "error", "errors"), Count(t.Warnings, "warning", "warnings"), Count(t.Notes, "note", "notes"))
+	s := fmt.Sprintf("%s: %s, %s, %s", doc.Count(t.Objects, "object", "objects"),
+		doc.Count(t.Errors, "error", "errors"), doc.Count(t.Warnings, "warning", "warnings"), doc.Count(t.Notes, "note", "notes"))
 	if t.Accepted > 0 {
 		s += fmt.Sprintf(", %d accepted", t.Accepted)
 	}
 	return s
-}
-
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// WriteJSON writes the form that programs read.
-func (c Check) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
 }
 
 // Pos is the place of the finding.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 const hostile = "<script>alert('x')</script>|`*_\n::error::%0A\x01\"&"
@@ -68,7 +69,7 @@ func TestCheckJoinsReleases(t *testing.T) {
 // The JSON of a check is an interface: fields are added, never renamed or dropped.
 func TestCheckJSONKeys(t *testing.T) {
 	var b bytes.Buffer
-	if err := found().WriteJSON(&b); err != nil {
+	if err := doc.WriteJSON(&b, found()); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -99,7 +100,7 @@ func TestCheckJSONKeys(t *testing.T) {
 // What SARIF 2.1.0 requires of a log, and code scanning of its results.
 func TestSARIF(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteSARIF(&b, found().Alerts(), report.By{}); err != nil {
+	if err := found().Document(report.CheckView{}).Write(&b, doc.Options{Format: "sarif"}); err != nil {
 		t.Fatal(err)
 	}
 	var log struct {
@@ -171,7 +172,7 @@ func TestSARIF(t *testing.T) {
 func TestFingerprint(t *testing.T) {
 	prints := func(line int) string {
 		var b bytes.Buffer
-		if err := report.WriteSARIF(&b, foundAt(line).Alerts(), report.By{}); err != nil {
+		if err := foundAt(line).Document(report.CheckView{}).Write(&b, doc.Options{Format: "sarif"}); err != nil {
 			t.Fatal(err)
 		}
 		all := regexp.MustCompile(`"kvap/v1": "\w+"`).FindAllString(b.String(), -1)
@@ -185,7 +186,7 @@ func TestFingerprint(t *testing.T) {
 
 func TestGitHub(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.WriteGitHub(&b, found().Alerts()); err != nil {
+	if err := found().Document(report.CheckView{}).Write(&b, doc.Options{Format: "github"}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
@@ -201,7 +202,7 @@ func TestGitHub(t *testing.T) {
 
 func TestCheckJUnit(t *testing.T) {
 	var b bytes.Buffer
-	if err := found().WriteJUnit(&b, diag.Warning); err != nil {
+	if err := found().Document(report.CheckView{Fails: diag.Warning}).Write(&b, doc.Options{Format: "junit"}); err != nil {
 		t.Fatal(err)
 	}
 	var suites struct {
@@ -229,7 +230,8 @@ func TestMarkdownIsInert(t *testing.T) {
 		diag.List{diag.Warnf(diag.Pos{File: evil, Line: 1}, diag.CompilerFault, "%s", evil)})
 	check := checkOf([]report.CheckedObject{{Kind: "K", Name: evil, Findings: []report.Finding{{Code: diag.UndefinedField, File: evil, Field: evil, Message: evil}}}})
 	var b bytes.Buffer
-	if err := errors.Join(conversion.WriteMarkdown(&b), check.WriteMarkdown(&b)); err != nil {
+	markdown := doc.Options{Format: "markdown"}
+	if err := errors.Join(conversion.Document(report.ConversionView{}).Write(&b, markdown), check.Document(report.CheckView{}).Write(&b, markdown)); err != nil {
 		t.Fatal(err)
 	}
 	prose := regexp.MustCompile("(?s)`` .*? ``").ReplaceAllString(b.String(), "") // what is code is code
@@ -242,7 +244,7 @@ func TestMarkdownIsInert(t *testing.T) {
 
 func TestCheckMarkdown(t *testing.T) {
 	var b bytes.Buffer
-	if err := found().WriteMarkdown(&b); err != nil {
+	if err := found().Document(report.CheckView{}).Write(&b, doc.Options{Format: "markdown"}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "<script") {
@@ -263,7 +265,7 @@ func TestHTMLIsBounded(t *testing.T) {
 	}
 	check := checkOf(objects)
 	var b bytes.Buffer
-	if err := (report.Page{Title: "much", Check: &check}).WriteHTML(&b); err != nil {
+	if err := check.Document(report.CheckView{}).Write(&b, doc.Options{Format: "html"}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > 100_000 || !strings.Contains(b.String(), "10000 &times;") || !strings.Contains(b.String(), "9950 more are left out here") {
@@ -278,7 +280,7 @@ func TestHTMLSaysOnce(t *testing.T) {
 	elsewhere.Line = 4
 	conversion := report.Conversion{Diagnostics: []report.Diagnostic{said, said, elsewhere}}
 	var b bytes.Buffer
-	if err := (report.Page{Title: "once", Conversion: &conversion}).WriteHTML(&b); err != nil {
+	if err := conversion.Document(report.ConversionView{}).Write(&b, doc.Options{Format: "html"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "it is guessed"); n != 2 || !strings.Contains(b.String(), "2 &times;") {
@@ -294,12 +296,13 @@ func TestHTML(t *testing.T) {
 		{Name: "kept", Target: report.Webhook, Codes: []diag.Code{diag.CompilerFault}, Reason: hostile},
 	}}}, nil)
 	tests := report.NewTestRun([]report.TestSuite{{Name: hostile, File: hostile, Rows: []report.TestRow{{Policy: hostile, Rule: hostile, Result: "fail", Reason: hostile}}}})
-	page := report.Page{Title: hostile, Check: &check, Conversion: &conversion, Tests: &tests, Pairs: []report.Pair{{
-		Policy: hostile, Rule: hostile, File: hostile, Source: []report.SourceLine{{Number: 1, Text: hostile, Mark: 1}},
-		Expressions: []report.PairedExpression{{Object: hostile, Field: hostile, Text: hostile, Mark: 1}},
-	}}}
+	pairs := []report.Pair{{
+		Policy: hostile, Rule: hostile, File: hostile, Source: []doc.SourceLine{{Number: 1, Text: hostile, Mark: 1}},
+		Expressions: []doc.PairedExpression{{Object: hostile, Field: hostile, Text: hostile, Mark: 1}},
+	}}
 	var b bytes.Buffer
-	if err := page.WriteHTML(&b); err != nil {
+	page := doc.Options{Format: "html", By: doc.By{Version: hostile, Command: hostile}}
+	if err := errors.Join(check.Document(report.CheckView{Conversion: &conversion, Pairs: pairs}).Write(&b, page), tests.Document(report.TestTable{}).Write(&b, page)); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
@@ -308,7 +311,7 @@ func TestHTML(t *testing.T) {
 			t.Errorf("the page has %s", bad)
 		}
 	}
-	for _, want := range []string{"<b>1</b> of 2 rules are native", "<b>1</b> of 2 objects have no findings", "What failed", "What stays behind", "What is dangerous", "What it costs per request", "KV405", "prefers-color-scheme: dark", "max-width: 48rem", "1,500,000"} {
+	for _, want := range []string{"<b>1</b> of 2 rules are native", "<b>1</b> of 2 objects have no findings", "What failed", "Rules that are not native", "Findings", "What it costs per request", "KV405", "prefers-color-scheme: dark", "max-width: 48rem", "1,500,000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)
 		}

@@ -3,9 +3,10 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Comparison is the evidence that Kyverno and what takes its place say the same.
@@ -64,13 +65,8 @@ type ComparisonTotals struct {
 
 // NewComparison counts.
 func NewComparison(rules []ComparedRule) Comparison {
-	c := Comparison{Rules: filled(rules)}
-	for i := range c.Rules {
-		r := &c.Rules[i]
-		r.Evidence = filled(r.Evidence)
-		r.Disagreements = filled(r.Disagreements)
-		r.Thin = filled(r.Thin)
-		r.Notes = filled(r.Notes)
+	c := Comparison{Rules: rules}
+	for _, r := range rules {
 		total := r.Total()
 		c.Totals.Rules++
 		c.Totals.Observations += total.Seen
@@ -87,9 +83,6 @@ func NewComparison(rules []ComparedRule) Comparison {
 	}
 	return c
 }
-
-// filled is a copy of a list that is never null in JSON.
-func filled[T any](list []T) []T { return append([]T{}, list...) }
 
 // Total is the evidence of all sources.
 func (r ComparedRule) Total() Evidence {
@@ -126,87 +119,66 @@ func (r ComparedRule) sources() string {
 			out = append(out, fmt.Sprintf("%s %d", e.Source, e.Seen))
 		}
 	}
-	return orDash(strings.Join(out, ", "))
+	return doc.OrDash(strings.Join(out, ", "))
 }
 
 // String is the totals in a sentence.
 func (t ComparisonTotals) String() string {
-	out := fmt.Sprintf("%s compared on %s: %d agree", Count(t.Rules-t.Unseen, "rule", "rules"),
-		Count(t.Observations, "observation", "observations"), t.Agreed)
+	out := fmt.Sprintf("%s compared on %s: %d agree", doc.Count(t.Rules-t.Unseen, "rule", "rules"),
+		doc.Count(t.Observations, "observation", "observations"), t.Agreed)
 	if t.Thin > 0 {
 		out += fmt.Sprintf(", %d agree on thin evidence", t.Thin)
 	}
 	out += fmt.Sprintf(", %d disagree", t.Disagreed)
 	if t.Unseen > 0 {
-		out += fmt.Sprintf("; no evidence for %s", Count(t.Unseen, "rule", "rules"))
+		out += fmt.Sprintf("; no evidence for %s", doc.Count(t.Unseen, "rule", "rules"))
 	}
 	return out
 }
 
-// WriteJSON writes the form that programs read.
-func (c Comparison) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
-}
-
-func (c Comparison) rows() [][]string {
-	rows := [][]string{{"POLICY", "RULE", "JUDGED", "SEEN", "AGREED", "DISAGREED", "VIOLATED", "UNCLEAR", "RESULT", "EVIDENCE"}}
+// Document has a row for each rule, what the evidence lacks, and every disagreement with what both
+// sides say.
+func (c Comparison) Document() doc.Document {
+	rows := [][]string{{"policy", "rule", "judged", "seen", "agreed", "disagreed", "violated", "unclear", "result", "evidence"}}
+	disagreements := doc.Section{Title: "Disagreements"}
 	for _, r := range c.Rules {
 		t := r.Total()
 		rows = append(rows, []string{r.Policy, r.Rule, string(r.Target), fmt.Sprint(t.Seen), fmt.Sprint(t.Agreed), fmt.Sprint(t.Disagreed),
 			fmt.Sprint(t.Violated), fmt.Sprint(t.Unclear), r.result(), r.sources()})
+		for i, d := range r.Disagreements {
+			item := doc.Item{Text: fmt.Sprintf("DISAGREE: %s/%s on %s (%s)", r.Policy, r.Rule, d.Subject, d.where())}
+			for _, v := range d.Sides {
+				item.Items = append(item.Items, doc.Item{Text: strings.TrimSuffix(v.Who+": "+v.Says+": "+strings.TrimSpace(v.Message), ": ")})
+			}
+			if more := t.Disagreed - len(r.Disagreements); more > 0 && i == len(r.Disagreements)-1 {
+				item.Items = append(item.Items, doc.Item{Text: fmt.Sprintf("and %d more of this rule", more)})
+			}
+			disagreements.Items = append(disagreements.Items, item)
+		}
 	}
-	return rows
+	lacks := c.lacks()
+	return doc.Document{
+		Title: "Comparison", Data: c, Totals: doc.Section{Text: c.Totals.String()},
+		Sections: []doc.Section{
+			{In: doc.Terminal, Table: rows, Items: lacks}, {In: doc.Pages, Table: rows}, {In: doc.Pages, Title: "What the evidence lacks", Items: lacks}, disagreements,
+		},
+	}
 }
 
-// A lack is what the evidence for some rules lacks, or what else is to be known of them.
-type lack struct {
-	why string
-	of  []string // policy/rule
-}
-
-// lacks are in the order of the rules; what is said of many rules is said once.
-func (c Comparison) lacks() (out []*lack) {
+// lacks are what the evidence for rules lacks, or what else is to be known of them, in the order
+// of the rules; what is said of many rules is said once.
+func (c Comparison) lacks() (out []doc.Item) {
 	for _, r := range c.Rules {
 		for _, why := range slices.Concat(r.Thin, r.Notes) {
-			i := slices.IndexFunc(out, func(l *lack) bool { return l.why == why })
-			if i < 0 {
-				i, out = len(out), append(out, &lack{why: why})
+			of := r.Policy + "/" + r.Rule
+			if i := slices.IndexFunc(out, func(l doc.Item) bool { return l.Text == why }); i >= 0 {
+				out[i].Of[0] += ", " + of
+			} else {
+				out = append(out, doc.Item{Of: []string{of}, Text: why})
 			}
-			out[i].of = append(out[i].of, r.Policy+"/"+r.Rule)
 		}
 	}
 	return out
-}
-
-// WriteTable writes a row for each rule, what the evidence lacks, and every
-// disagreement with what both sides say.
-func (c Comparison) WriteTable(w io.Writer) error {
-	var foot strings.Builder
-	for _, l := range c.lacks() {
-		fmt.Fprintf(&foot, "%s: %s\n", strings.Join(l.of, ", "), l.why)
-	}
-	for _, r := range c.Rules {
-		for _, d := range r.Disagreements {
-			d.write(&foot, r)
-		}
-		if more := r.Total().Disagreed - len(r.Disagreements); more > 0 && len(r.Disagreements) > 0 {
-			fmt.Fprintf(&foot, "  and %d more of this rule\n", more)
-		}
-	}
-	if c.Totals.Disagreed > 0 {
-		foot.WriteByte('\n')
-	}
-	return writeTable(w, c.rows(), foot.String()+c.Totals.String())
-}
-
-func (d Disagreement) write(b *strings.Builder, r ComparedRule) {
-	fmt.Fprintf(b, "\nDISAGREE: %s/%s on %s (%s)\n", r.Policy, r.Rule, d.Subject, d.where())
-	for _, v := range d.Sides {
-		writeIndented(b, v.Who, strings.TrimSuffix(v.Says+": "+strings.TrimSpace(v.Message), ": "))
-	}
 }
 
 // where is the source, with the place in a file if there is one.
@@ -215,36 +187,4 @@ func (d Disagreement) where() string {
 		return d.Source
 	}
 	return d.Source + ", " + d.At
-}
-
-// WriteMarkdown writes a page for the change request.
-func (c Comparison) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Comparison\n\n%s.\n", c.Totals)
-	if len(c.Rules) > 0 {
-		b.WriteString("\n| policy | rule | judged | seen | agreed | disagreed | violated | unclear | result | evidence |\n|---|---|---|---|---|---|---|---|---|---|\n")
-		for _, r := range c.rows()[1:] {
-			for i := range r {
-				r[i] = tableCell(r[i])
-			}
-			fmt.Fprintf(&b, "| %s |\n", strings.Join(r, " | "))
-		}
-	}
-	head := "\n## What the evidence lacks\n\n"
-	for _, l := range c.lacks() {
-		fmt.Fprintf(&b, "%s- %s: %s\n", head, inline(strings.Join(l.of, ", ")), inline(l.why))
-		head = ""
-	}
-	head = "\n## Disagreements\n\n"
-	for _, r := range c.Rules {
-		for _, d := range r.Disagreements {
-			fmt.Fprintf(&b, "%s- %s / %s on %s (%s)\n", head, inline(r.Policy), inline(r.Rule), inline(d.Subject), inline(d.where()))
-			head = ""
-			for _, v := range d.Sides {
-				fmt.Fprintf(&b, "  - %s: %s\n", inline(v.Who), inline(strings.TrimSuffix(v.Says+": "+v.Message, ": ")))
-			}
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

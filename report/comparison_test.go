@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 func aComparison() Comparison {
@@ -21,7 +23,7 @@ func aComparison() Comparison {
 
 func TestComparisonTable(t *testing.T) {
 	var b strings.Builder
-	if err := aComparison().WriteTable(&b); err != nil {
+	if err := aComparison().Document().Write(&b, doc.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := `POLICY  RULE   JUDGED   SEEN  AGREED  DISAGREED  VIOLATED  UNCLEAR  RESULT        EVIDENCE
@@ -49,7 +51,7 @@ DISAGREE: a/two on CREATE Pod/x|y (requests, r.jsonl:3)
 // What users wrote is no markup.
 func TestComparisonMarkdown(t *testing.T) {
 	var b strings.Builder
-	if err := aComparison().WriteMarkdown(&b); err != nil {
+	if err := aComparison().Document().Write(&b, doc.Options{Format: "markdown"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| a | two | native | 2 | 1 | 1 |", "&lt;b>", "## Disagreements", "## What the evidence lacks", "no team"} {
@@ -61,7 +63,7 @@ func TestComparisonMarkdown(t *testing.T) {
 
 func TestComparisonJSON(t *testing.T) {
 	var b strings.Builder
-	if err := NewComparison([]ComparedRule{{Policy: "a", Rule: "b", Target: Native}}).WriteJSON(&b); err != nil {
+	if err := NewComparison([]ComparedRule{{Policy: "a", Rule: "b", Target: Native}}).Document().Write(&b, doc.Options{Format: "json"}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(b.String(), "null") {

@@ -1,13 +1,12 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Target is the place where a rule is enforced.
@@ -95,34 +94,21 @@ type Diagnostic struct {
 // New makes a Conversion of policies and diagnostics, in the order given, and
 // counts its rules.
 func New(policies []Policy, ds diag.List) Conversion {
-	c := Conversion{Policies: make([]Policy, 0, len(policies)), Diagnostics: make([]Diagnostic, 0, len(ds)), ExcludedNamespaces: []string{}, Meets: []Meeting{}}
+	c := Conversion{Policies: policies, Totals: Totals{Policies: len(policies)}}
 	for _, p := range policies {
-		c.add(p)
+		for _, r := range p.Rules {
+			c.Totals.count(r.Target)
+			if r.Target == Native && slices.Contains(r.Codes, diag.GuessedResource) {
+				c.Totals.Guessed++
+			}
+		}
 	}
 	for _, d := range ds {
-		c.Diagnostics = append(c.Diagnostics, flat(d))
+		c.Diagnostics = append(c.Diagnostics, Diagnostic{
+			Code: d.Code, Severity: d.Severity, File: d.File, Line: d.Line, Column: d.Col, Path: d.Path, Message: d.Message,
+		})
 	}
 	return c
-}
-
-func (c *Conversion) add(p Policy) {
-	rules := make([]Rule, 0, len(p.Rules))
-	for _, r := range p.Rules {
-		if r.Codes == nil {
-			r.Codes = []diag.Code{}
-		}
-		if r.Objects == nil {
-			r.Objects = []string{}
-		}
-		rules = append(rules, r)
-		c.Totals.count(r.Target)
-		if r.Target == Native && slices.Contains(r.Codes, diag.GuessedResource) {
-			c.Totals.Guessed++
-		}
-	}
-	p.Rules = rules
-	c.Policies = append(c.Policies, p)
-	c.Totals.Policies++
 }
 
 func (t *Totals) count(target Target) {
@@ -141,23 +127,9 @@ func (t *Totals) count(target Target) {
 	}
 }
 
-func flat(d diag.Diagnostic) Diagnostic {
-	return Diagnostic{
-		Code: d.Code, Severity: d.Severity, File: d.File, Line: d.Line, Column: d.Col, Path: d.Path, Message: d.Message,
-	}
-}
-
-// WriteJSON writes the form that programs read.
-func (c Conversion) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(c)
-}
-
 // String is the totals in a sentence.
 func (t Totals) String() string {
-	s := fmt.Sprintf("%s, %s: ", Count(t.Policies, "policy", "policies"), Count(t.Rules, "rule", "rules"))
+	s := fmt.Sprintf("%s, %s: ", doc.Count(t.Policies, "policy", "policies"), doc.Count(t.Rules, "rule", "rules"))
 	if t.toKyverno() {
 		return s + fmt.Sprintf("%d in CEL, %d left as they are", t.CEL, t.Left)
 	}
@@ -201,12 +173,4 @@ func (c Conversion) busiest() string {
 		line += " (with --pack match: " + strings.Join(packed, ", ") + ")"
 	}
 	return line
-}
-
-// Count is a number with what is counted: 1 file, 2 files.
-func Count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

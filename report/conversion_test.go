@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected files from current output")
@@ -35,15 +35,11 @@ func sample() report.Conversion {
 }
 
 func TestGolden(t *testing.T) {
-	for name, write := range map[string]func(report.Conversion, io.Writer) error{
-		"summary.txt": func(c report.Conversion, w io.Writer) error { return c.WriteSummary(w, false) },
-		"report.txt":  report.Conversion.WriteText,
-		"report.md":   report.Conversion.WriteMarkdown,
-		"report.json": report.Conversion.WriteJSON,
-	} {
+	whole := sample().Document(report.ConversionView{})
+	for name, d := range map[string]doc.Document{"summary.txt": sample().Summary(false), "report.txt": whole, "report.md": whole, "report.json": whole} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := write(sample(), &got); err != nil {
+			if err := d.Write(&got, doc.Options{Format: map[string]string{".md": "markdown", ".json": "json"}[filepath.Ext(name)]}); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join("testdata", name)
@@ -67,7 +63,7 @@ func TestGolden(t *testing.T) {
 // lists even when they are empty.
 func TestJSONKeys(t *testing.T) {
 	var b bytes.Buffer
-	if err := sample().WriteJSON(&b); err != nil {
+	if err := doc.WriteJSON(&b, sample()); err != nil {
 		t.Fatal(err)
 	}
 	var top map[string]any
@@ -97,7 +93,7 @@ func has(t *testing.T, m map[string]any, keys ...string) {
 
 func TestEmptyReport(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.New(nil, nil).WriteJSON(&b); err != nil {
+	if err := doc.WriteJSON(&b, report.New(nil, nil)); err != nil {
 		t.Fatal(err)
 	}
 	want := "{\n  \"policies\": [],\n  \"totals\": {\n    \"policies\": 0,\n    \"rules\": 0,\n    \"native\": 0,\n    \"guessed\": 0,\n    \"webhook\": 0,\n    \"unsupported\": 0\n  },\n  \"diagnostics\": [],\n  \"excludedNamespaces\": [],\n  \"meets\": []\n}\n"
@@ -105,7 +101,7 @@ func TestEmptyReport(t *testing.T) {
 		t.Error(d)
 	}
 	b.Reset()
-	if err := report.New(nil, nil).WriteSummary(&b, false); err != nil {
+	if err := report.New(nil, nil).Summary(false).Write(&b, doc.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); got != "0 policies, 0 rules: 0 native, 0 webhook\n" {

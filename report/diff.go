@@ -3,12 +3,12 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Diff is what a search for differences between two sets of policies found.
@@ -155,7 +155,7 @@ func (c DiffComparison) thin() string {
 	case old > 0 && new > 0:
 		return fmt.Sprintf("%d and %d questions not seen both ways", old, new)
 	case old+new > 0:
-		return Count(old+new, "question", "questions") + " not seen both ways"
+		return doc.Count(old+new, "question", "questions") + " not seen both ways"
 	}
 	return ""
 }
@@ -191,7 +191,7 @@ func (p DiffPart) title() string {
 	case len(p.Policies) > 1:
 		return strings.Join(p.Policies, " + ")
 	case len(p.Rules) > 1:
-		return p.Policies[0] + " (" + Count(len(p.Rules), "rule", "rules") + ")"
+		return p.Policies[0] + " (" + doc.Count(len(p.Rules), "rule", "rules") + ")"
 	case p.Policies[0] == p.Rules[0]:
 		return p.Rules[0]
 	}
@@ -213,37 +213,45 @@ func (n DiffNotJudged) title() string {
 	return DiffPart{Policies: []string{n.Policy}, Rules: []string{n.Rule}}.title()
 }
 
-// rows is the table, with its header.
-func (d Diff) rows() [][]string {
-	rows := [][]string{{"OLD", "NEW", "PAIRED BY", "REQUESTS", "VIOLATED", "QUESTIONS", "RESULT"}}
+// Document has one line for each comparison, every request on which the sides differ with both
+// answers, and the totals. Where all is set, what was not seen both ways is listed too.
+func (d Diff) Document(all bool) doc.Document {
+	rows := [][]string{{"old", "new", "paired by", "requests", "violated", "questions", "result"}}
+	whole, differences := doc.Section{Title: "Compared as a whole"}, doc.Section{Title: "Differences"}
+	left, unseen := doc.Section{Title: "Not compared"}, doc.Section{Title: "Not seen both ways"}
 	for _, c := range d.Comparisons {
 		rows = append(rows, c.row())
-	}
-	return rows
-}
-
-// WriteJSON writes the comparison for programs.
-func (d Diff) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
-}
-
-// WriteText writes one line for each comparison, every request on which the sides differ with both
-// answers, and the totals. Where all is set, what was not seen both ways is listed too.
-func (d Diff) WriteText(w io.Writer, all bool) error {
-	var details strings.Builder
-	for _, c := range d.Comparisons {
-		c.details(&details, all)
+		of := []string{c.title()}
+		if c.Whole {
+			text := "the rules do not pair one to one, so the whole of both is compared" + unpaired("old", c.Old.Unpaired) + unpaired("new", c.New.Unpaired)
+			whole.Items = append(whole.Items, doc.Item{Of: of, Text: text})
+		}
+		for _, f := range c.Differences {
+			differences.Items = append(differences.Items, f.item(c))
+		}
+		if !all {
+			continue
+		}
+		if c.LeftOut > 0 {
+			left.Items = append(left.Items, doc.Item{Of: of, Text: doc.Count(c.LeftOut, "request", "requests") +
+				" not compared: bindings of one side leave out their namespaces, which on the other Kyverno's configuration does"})
+		}
+		for i, side := range []DiffPart{c.Old, c.New} {
+			for _, u := range side.Unseen {
+				unseen.Items = append(unseen.Items, doc.Item{Of: of, Text: []string{"old", "new"}[i] + ": not seen both ways: " + u})
+			}
+		}
 	}
 	for _, n := range d.NotJudged {
-		fmt.Fprintf(&details, "\n%s is not compared: it %s\n", n.title(), n.Why)
+		left.Items = append(left.Items, doc.Item{Text: n.title() + " is not compared: it " + n.Why})
 	}
-	if details.Len() > 0 {
-		details.WriteByte('\n')
+	return doc.Document{
+		Title: "Do they say the same?", Data: d, Alerts: d.alerts(), Totals: doc.Section{Text: d.Totals.String()},
+		Sections: []doc.Section{
+			{In: doc.Pages, Text: "Old: " + d.Old + "; new: " + d.New + "\nNo difference found is evidence, and no proof."},
+			{Table: rows}, whole, differences, left, unseen,
+		},
 	}
-	return writeTable(w, d.rows(), details.String()+d.Totals.String())
 }
 
 // title is that of both parts, once where they are called the same.
@@ -254,50 +262,24 @@ func (c DiffComparison) title() string {
 	return c.Old.title()
 }
 
-func (c DiffComparison) details(b *strings.Builder, all bool) {
-	title := c.title()
-	if c.Whole {
-		fmt.Fprintf(b, "\n%s: the rules do not pair one to one, so the whole of both is compared", title)
-		writeUnpaired(b, "old", c.Old.Unpaired)
-		writeUnpaired(b, "new", c.New.Unpaired)
-		b.WriteByte('\n')
+// item is the difference, with what both sides say and, where there is one, the request.
+func (d DiffDifference) item(c DiffComparison) doc.Item {
+	item := doc.Item{Of: []string{c.title()}, Text: d.headline(c)}
+	if d.Line == nil {
+		return item
 	}
-	if c.LeftOut > 0 && all {
-		fmt.Fprintf(b, "\n%s: %s not compared: bindings of one side leave out their namespaces, which on the other Kyverno's configuration does\n", title, Count(c.LeftOut, "request", "requests"))
+	item.Items = append([]doc.Item{{Of: []string{"old"}, Text: d.Old.line()}, {Of: []string{"new"}, Text: d.New.line()}}, requestItems(d.Summary, d.Object, d.OldObject)...)
+	if d.Changes != "" {
+		item.Items = append(item.Items, doc.Item{Of: []string{"changes (-old +new)"}, Code: d.Changes})
 	}
-	for _, d := range c.Differences {
-		fmt.Fprintf(b, "\n%s: %s\n", title, d.headline(c))
-		if d.Line == nil {
-			continue
-		}
-		d.Old.write(b, "old")
-		d.New.write(b, "new")
-		fmt.Fprintf(b, "  request: %s\n", d.Summary)
-		writeObject(b, "object", d.Object)
-		writeObject(b, "old object", d.OldObject)
-		writeIndented(b, "changes (-old +new)", d.Changes)
-		for _, object := range d.Params {
-			writeObject(b, "looked up", object)
-		}
-		fmt.Fprintf(b, "  for kvap eval --requests: %s\n", d.Line)
-	}
-	if !all {
-		return
-	}
-	for _, side := range []struct {
-		name string
-		DiffPart
-	}{{"old", c.Old}, {"new", c.New}} {
-		for _, u := range side.Unseen {
-			fmt.Fprintf(b, "\n%s: %s: not seen both ways: %s\n", title, side.name, inLines(u))
-		}
-	}
+	return requestLine(item, d.Params, d.Line)
 }
 
-func writeUnpaired(b *strings.Builder, side string, names []string) {
-	if len(names) > 0 {
-		fmt.Fprintf(b, "; only %s: %s", side, strings.Join(names, ", "))
+func unpaired(side string, names []string) string {
+	if len(names) == 0 {
+		return ""
 	}
+	return "; only " + side + ": " + strings.Join(names, ", ")
 }
 
 // headline says what kind of difference it is.
@@ -332,42 +314,33 @@ func (a DiffAnswer) String() string {
 	return out
 }
 
-func (a DiffAnswer) write(b *strings.Builder, side string) {
-	text := a.String()
-	if a.Message != "" {
-		text += ": " + a.Message
-	}
-	writeIndented(b, side, text)
-}
-
 // String is the totals in a sentence.
 func (t DiffTotals) String() string {
-	s := fmt.Sprintf("%s: %d without a difference, %d differ", Count(t.Comparisons, "comparison", "comparisons"), t.Same, t.Different)
+	s := fmt.Sprintf("%s: %d without a difference, %d differ", doc.Count(t.Comparisons, "comparison", "comparisons"), t.Same, t.Different)
 	if t.NotCompared > 0 {
 		s += fmt.Sprintf(", %d not compared", t.NotCompared)
 	}
-	s += "; " + Count(t.Requests, "request", "requests")
+	s += "; " + doc.Count(t.Requests, "request", "requests")
 	if t.Thin > 0 {
 		s += fmt.Sprintf("; %d on thin evidence", t.Thin)
 	}
 	if t.NotJudged > 0 {
-		s += "; " + Count(t.NotJudged, "rule", "rules") + " not judged"
+		s += "; " + doc.Count(t.NotJudged, "rule", "rules") + " not judged"
 	}
 	return s
 }
 
-// Alerts are the differences, at what is new of them, or at what is old.
-func (d Diff) Alerts() []Alert {
-	var out []Alert
+// alerts are the differences, at what is new of them, or at what is old.
+func (d Diff) alerts() (out []doc.Alert) {
 	for _, c := range d.Comparisons {
 		pos := diag.Pos{File: c.New.File, Line: c.New.Line, Col: 1}
 		if len(c.New.Rules) == 0 {
 			pos = diag.Pos{File: c.Old.File, Line: c.Old.Line, Col: 1}
 		}
 		for _, f := range c.Differences {
-			a := Alert{Rule: "differs-in-" + f.Kind, Severity: diag.Error, Pos: pos, Of: c.title(), Message: c.title() + ": " + f.headline(c)}
+			a := doc.Alert{Rule: "differs-in-" + f.Kind, Severity: diag.Error, Pos: pos, Of: c.title(), Message: c.title() + ": " + f.headline(c)}
 			if f.Line != nil {
-				a.Message += ": " + f.Summary + "; old: " + f.Old.line() + "; new: " + f.New.line()
+				a.Message += strings.ReplaceAll(": "+f.Summary+"; old: "+f.Old.line()+"; new: "+f.New.line(), "\n", " ")
 			}
 			if slices.Contains([]string{"action", "message", "failurePolicy"}, f.Kind) {
 				a.Severity = diag.Warning
@@ -375,18 +348,18 @@ func (d Diff) Alerts() []Alert {
 			out = append(out, a)
 		}
 		if why := c.notCompared(); why != "" && len(c.Differences) == 0 {
-			out = append(out, Alert{Rule: "not-compared", Severity: diag.Warning, Pos: pos, Of: c.title(), Message: c.title() + " is not compared: " + why})
+			out = append(out, doc.Alert{Rule: "not-compared", Severity: diag.Warning, Pos: pos, Of: c.title(), Message: c.title() + " is not compared: " + why})
 		}
 	}
 	for _, n := range d.NotJudged {
-		out = append(out, Alert{Rule: "not-compared", Severity: diag.Warning, Pos: diag.Pos{File: n.File, Line: n.Line, Col: 1}, Of: n.title(), Message: n.title() + " is not compared: it " + n.Why})
+		out = append(out, doc.Alert{Rule: "not-compared", Severity: diag.Warning, Pos: diag.Pos{File: n.File, Line: n.Line, Col: 1}, Of: n.title(), Message: n.title() + " is not compared: it " + n.Why})
 	}
-	return sorted(out)
+	return out
 }
 
 func (a DiffAnswer) line() string {
 	if a.Message == "" {
 		return a.String()
 	}
-	return a.String() + ": " + inLine(a.Message)
+	return a.String() + ": " + a.Message
 }

@@ -1,10 +1,9 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"strings"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Finish is what is left of Kyverno in a cluster.
@@ -41,11 +40,18 @@ type LeftPart struct {
 	Next    string `json:"next"`
 }
 
-// WriteTable writes what is left, and what to do.
-func (f Finish) WriteTable(w io.Writer) error {
-	rows := [][]string{{"WHAT", "NAME", "STAGE OR OWNER", "OBJECTS", "NEXT"}}
+// Document says what is left, and what to do.
+func (f Finish) Document() doc.Document {
+	d := doc.Document{Title: "kvap migrate finish", Data: f, Totals: doc.Section{Text: "Something needs Kyverno still, or its definitions.", Numbered: true}}
+	if f.Done {
+		d.Totals.Text = "Nothing needs Kyverno any more."
+	}
+	for _, s := range f.Steps {
+		d.Totals.Items = append(d.Totals.Items, doc.Item{Text: s})
+	}
+	rows := [][]string{{"what", "name", "stage or owner", "objects", "next"}}
 	for _, p := range f.Policies {
-		rows = append(rows, []string{p.Kind, p.title(), p.Stage, "-", p.Next})
+		rows = append(rows, []string{p.Kind, titleOf(p.Namespace, p.Name), p.Stage, "-", p.Next})
 	}
 	for _, p := range f.Parts {
 		objects := "-"
@@ -54,56 +60,6 @@ func (f Finish) WriteTable(w io.Writer) error {
 		}
 		rows = append(rows, []string{p.Kind, p.Name, p.Owner, objects, p.Next})
 	}
-	return writeTable(w, rows, strings.TrimSuffix(f.words("\n"), "\n"))
-}
-
-func (p LeftPolicy) title() string {
-	if p.Namespace != "" {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
-}
-
-func (f Finish) words(end string) string {
-	head := "Something needs Kyverno still, or its definitions."
-	if f.Done {
-		head = "Nothing needs Kyverno any more."
-	}
-	var b strings.Builder
-	b.WriteString(head + end)
-	for i, s := range f.Steps {
-		fmt.Fprintf(&b, "%d. %s%s", i+1, s, end)
-	}
-	return b.String()
-}
-
-// WriteJSON writes the form that programs read.
-func (f Finish) WriteJSON(w io.Writer) error {
-	if f.Policies == nil {
-		f.Policies = []LeftPolicy{}
-	}
-	if f.Parts == nil {
-		f.Parts = []LeftPart{}
-	}
-	if f.Steps == nil {
-		f.Steps = []string{}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(f)
-}
-
-// WriteMarkdown writes it for a change request.
-func (f Finish) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("# kvap migrate finish\n\n" + f.words("\n") + "\n| what | name | owner | objects | next |\n|---|---|---|---|---|\n")
-	for _, p := range f.Policies {
-		fmt.Fprintf(&b, "| %s | %s | %s | | %s |\n", tableCell(p.Kind), tableCell(p.title()), p.Stage, tableCell(p.Next))
-	}
-	for _, p := range f.Parts {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", tableCell(p.Kind), tableCell(p.Name), tableCell(p.Owner), p.Objects, tableCell(p.Next))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	d.Sections = []doc.Section{{Table: rows}}
+	return d
 }

@@ -1,12 +1,12 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Handover is what a verb of kvap migrate did to policies, or would do.
@@ -48,13 +48,6 @@ type HandoverMove struct {
 	Noted bool `json:"-"`
 }
 
-func (p HandedOverPolicy) title() string {
-	if p.Namespace != "" {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
-}
-
 // Left tells how many policies went no further than they should.
 func (h Handover) Left() int {
 	n := 0
@@ -66,30 +59,47 @@ func (h Handover) Left() int {
 	return n
 }
 
-// WriteTable writes a line for each policy; where nothing was done, one for each move.
-func (h Handover) WriteTable(w io.Writer) error {
-	if h.Dry == "" && h.Folder == "" {
-		rows := [][]string{{"POLICY", "KIND", "STAGE", "WAY", "RESULT"}}
-		for _, p := range h.Policies {
-			rows = append(rows, []string{p.title(), p.Kind, p.To, orDash(p.Way), p.result()})
-		}
-		return writeTable(w, rows, h.totals()+h.next())
+// Document has a line for each policy, or for each move where nothing was done; and, for a change
+// request, a section for each policy.
+func (h Handover) Document() doc.Document {
+	d := doc.Document{Title: "kvap migrate " + h.Verb, Data: h, Totals: doc.Section{Text: h.totals() + h.next()}}
+	rows := [][]string{{"policy", "kind", "stage", "way", "result"}}
+	moves := h.Dry != "" || h.Folder != ""
+	if moves {
+		rows = [][]string{{"policy", "kind", "step", "does"}}
 	}
-	rows := [][]string{{"POLICY", "KIND", "STEP", "DOES"}}
+	var pages []doc.Section
 	for _, p := range h.Policies {
-		for _, m := range p.Moves {
-			if !m.Noted {
-				rows = append(rows, []string{p.title(), p.Kind, orDash(m.Part), m.Does})
-			}
+		title := titleOf(p.Namespace, p.Name)
+		page := doc.Section{In: doc.Pages, Title: p.Kind + " " + title, Text: "From " + p.From + " to " + p.To, Numbered: true}
+		if p.Way != "" {
+			page.Text += " (" + p.Way + ")"
 		}
+		for _, m := range p.Moves {
+			if moves && !m.Noted {
+				rows = append(rows, []string{title, p.Kind, doc.OrDash(m.Part), m.Does})
+			}
+			item := doc.Item{Text: m.Does}
+			if m.Part != "" {
+				item.Of = []string{m.Part}
+			}
+			page.Items = append(page.Items, item)
+		}
+		if p.Left != "" || len(p.Moves) == 0 {
+			page.Items = append(page.Items, doc.Item{Text: p.result()})
+		}
+		pages = append(pages, page)
 		switch {
+		case !moves:
+			rows = append(rows, []string{title, p.Kind, p.To, doc.OrDash(p.Way), p.result()})
 		case p.Left != "" || len(p.Moves) == 0:
-			rows = append(rows, []string{p.title(), p.Kind, "-", p.result()})
+			rows = append(rows, []string{title, p.Kind, "-", p.result()})
 		case !slices.ContainsFunc(p.Moves, func(m HandoverMove) bool { return !m.Noted }):
-			rows = append(rows, []string{p.title(), p.Kind, "-", "note in the record that it is " + p.To})
+			rows = append(rows, []string{title, p.Kind, "-", "note in the record that it is " + p.To})
 		}
 	}
-	return writeTable(w, rows, h.totals()+h.next())
+	d.Sections = append(pages, doc.Section{In: doc.Terminal, Table: rows})
+	return d
 }
 
 func (p HandedOverPolicy) result() string {
@@ -103,7 +113,7 @@ func (p HandedOverPolicy) result() string {
 }
 
 func (h Handover) totals() string {
-	text := fmt.Sprintf("%s: %s", h.Verb, Count(len(h.Policies), "policy", "policies"))
+	text := fmt.Sprintf("%s: %s", h.Verb, doc.Count(len(h.Policies), "policy", "policies"))
 	switch {
 	case h.Dry == Asked:
 		text += "; nothing was changed yet"
@@ -153,46 +163,4 @@ func (h Handover) steps() (out []string) {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// WriteJSON writes the form that programs read.
-func (h Handover) WriteJSON(w io.Writer) error {
-	if h.Policies == nil {
-		h.Policies = []HandedOverPolicy{}
-	}
-	for i := range h.Policies {
-		if h.Policies[i].Moves == nil {
-			h.Policies[i].Moves = []HandoverMove{}
-		}
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(h)
-}
-
-// WriteMarkdown writes a section for each policy, for a change request.
-func (h Handover) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# kvap migrate %s\n\n%s", h.Verb, inline(h.totals()))
-	b.WriteString("\n")
-	for _, p := range h.Policies {
-		fmt.Fprintf(&b, "\n## %s %s\n\nFrom %s to %s", p.Kind, codeSpan(p.title()), p.From, p.To)
-		if p.Way != "" {
-			fmt.Fprintf(&b, " (%s)", p.Way)
-		}
-		b.WriteString(".\n\n")
-		for i, m := range p.Moves {
-			fmt.Fprintf(&b, "%d. %s", i+1, inline(m.Does))
-			if m.Part != "" {
-				fmt.Fprintf(&b, " (%s)", codeSpan(m.Part))
-			}
-			b.WriteByte('\n')
-		}
-		if p.Left != "" || len(p.Moves) == 0 {
-			fmt.Fprintf(&b, "%d. %s\n", len(p.Moves)+1, inline(p.result()))
-		}
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

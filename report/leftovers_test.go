@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 func TestLeftovers(t *testing.T) {
@@ -23,7 +24,7 @@ func TestLeftovers(t *testing.T) {
 		}, "nothing stays"},
 	} {
 		var b bytes.Buffer
-		if err := tt.left.WriteText(&b); err != nil {
+		if err := tt.left.Document().Write(&b, doc.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range tt.wants {

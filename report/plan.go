@@ -1,13 +1,12 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Plan is how policies leave Kyverno's webhook, in waves.
@@ -82,31 +81,21 @@ type PlanTotals struct {
 // NewPlan makes a plan of policies in the order in which they go, and of the waves
 // that there can be; those that nobody is in are left out.
 func NewPlan(policies []PlannedPolicy, waves []Wave) Plan {
-	p := Plan{Policies: []PlannedPolicy{}, Waves: []Wave{}, Costs: []RequestCost{}}
+	p := Plan{Policies: policies}
 	for _, one := range policies {
-		one.Objects = filled(one.Objects)
-		rules := []PlannedRule{}
 		for _, r := range one.Rules {
-			r.Codes = filled(r.Codes)
-			if r.Violations != nil {
-				r.Violations.Examples = filled(r.Violations.Examples)
-			}
-			rules = append(rules, r)
 			p.Totals.Rules.count(r.Target)
 			if r.Target == Native && slices.ContainsFunc(r.Codes, func(c PlannedCode) bool { return c.Code == diag.GuessedResource }) {
 				p.Totals.Rules.Guessed++
 			}
 		}
-		one.Rules = rules
-		p.Policies = append(p.Policies, one)
 		p.Totals.count(one.Becomes)
 	}
 	p.Totals.Rules.Policies = p.Totals.Policies
 	for _, w := range waves {
-		w.Policies = []string{}
 		for _, one := range p.Policies {
 			if one.Wave == w.Number {
-				w.Policies = append(w.Policies, one.title())
+				w.Policies = append(w.Policies, titleOf(one.Namespace, one.Name))
 			}
 		}
 		if len(w.Policies) > 0 {
@@ -133,23 +122,15 @@ func (t *PlanTotals) count(becomes string) {
 // String is the totals in a sentence.
 func (t PlanTotals) String() string {
 	return fmt.Sprintf("%s: %d native, %d mixed, %d webhook, %d unsupported (%s: %d native, %d webhook, %d unsupported)",
-		Count(t.Policies, "policy", "policies"), t.Native, t.Mixed, t.Webhook, t.Unsupported,
-		Count(t.Rules.Rules, "rule", "rules"), t.Rules.Native, t.Rules.Webhook, t.Rules.Unsupported)
-}
-
-// title is the name with what it needs to be told from others.
-func (p PlannedPolicy) title() string {
-	if p.Namespace != "" {
-		return p.Namespace + "/" + p.Name
-	}
-	return p.Name
+		doc.Count(t.Policies, "policy", "policies"), t.Native, t.Mixed, t.Webhook, t.Unsupported,
+		doc.Count(t.Rules.Rules, "rule", "rules"), t.Rules.Native, t.Rules.Webhook, t.Rules.Unsupported)
 }
 
 // titles are the names of the policies, with the file where several have one name.
 func (p Plan) titles() []string {
 	var names, files []string
 	for _, one := range p.Policies {
-		names, files = append(names, one.title()), append(files, one.File)
+		names, files = append(names, titleOf(one.Namespace, one.Name)), append(files, one.File)
 	}
 	return apart(names, files)
 }
@@ -165,13 +146,15 @@ func (p PlannedPolicy) action() string {
 	return "-"
 }
 
-// codes are those of all rules, each once, in their order.
-func (p PlannedPolicy) codes() []PlannedCode {
+// codesOf are the codes of all rules, each once, in their order.
+func codesOf(policies ...PlannedPolicy) []PlannedCode {
 	var out []PlannedCode
-	for _, r := range p.Rules {
-		for _, c := range r.Codes {
-			if !slices.ContainsFunc(out, func(o PlannedCode) bool { return o.Code == c.Code }) {
-				out = append(out, c)
+	for _, p := range policies {
+		for _, r := range p.Rules {
+			for _, c := range r.Codes {
+				if !slices.ContainsFunc(out, func(o PlannedCode) bool { return o.Code == c.Code }) {
+					out = append(out, c)
+				}
 			}
 		}
 	}
@@ -184,13 +167,107 @@ func codeList(codes []PlannedCode) string {
 	for _, c := range codes {
 		out = append(out, c.Code.String())
 	}
-	return orDash(strings.Join(out, " "))
+	return doc.OrDash(strings.Join(out, " "))
 }
 
-// WriteJSON writes the form that programs read.
-func (p Plan) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(p)
+// Document has a row for each policy, in the order in which they go, what existing objects violate,
+// and what a request costs. A page has a section for each wave, and what every code means.
+func (p Plan) Document() doc.Document {
+	rows := [][]string{{"wave", "policy", "kind", "becomes", "action", "rules", "violated", "Kyverno 1.20", "Kyverno 1.21", "codes"}}
+	titles := p.titles()
+	for i, one := range p.Policies {
+		rows = append(rows, []string{fmt.Sprint(one.Wave), titles[i], one.Kind, one.Becomes, one.action(),
+			fmt.Sprint(len(one.Rules)), one.violated(), doc.OrDash(one.Kyverno.On120), doc.OrDash(one.Kyverno.On121), codeList(codesOf(one))})
+	}
+	violated, looked := p.violatedItems(), ""
+	first := doc.Section{In: doc.Terminal, Table: rows, Items: violated}
+	if p.Looked != nil {
+		looked = p.Looked.String()
+		first.Items = append(slices.Clone(violated), doc.Item{Text: looked})
+	}
+	sections := []doc.Section{first}
+	foot := doc.Section{In: doc.Terminal}
+	for _, wave := range p.Waves {
+		text := fmt.Sprintf("wave %d, %s: %s. %s", wave.Number, doc.Count(len(wave.Policies), "policy", "policies"), wave.Title, wave.Advice)
+		foot.Items = append(foot.Items, doc.Item{Text: text})
+		sections = append(sections, p.waveSection(wave, rows))
+	}
+	upgrade := doc.Section{In: doc.Pages, Title: "What Kyverno 1.20 and 1.21 change", Items: p.upgradeItems()}
+	totals := p.Totals.String()
+	foot.Items = append(append(append(foot.Items, upgrade.Items...), doc.Item{Text: totals}), p.hints()...)
+	staying := doc.Section{In: doc.Pages, Title: "Rules that do not become native", Items: p.staying(), Grouped: true}
+	sections = slices.Concat(sections, []doc.Section{upgrade}, violatedSections(looked, violated), p.costSections(), []doc.Section{staying}, p.meanings(), []doc.Section{foot})
+	return doc.Document{Title: "Migration plan", Data: p, Totals: doc.Section{In: doc.Pages, Text: totals}, Shares: []doc.Share{p.Totals.Rules.share()}, Sections: sections}
+}
+
+// waveSection are the rows of one wave, for a page.
+func (p Plan) waveSection(wave Wave, rows [][]string) doc.Section {
+	s := doc.Section{In: doc.Pages, Title: fmt.Sprintf("Wave %d: %s", wave.Number, wave.Title), Text: wave.Advice, Table: [][]string{rows[0][1:]}}
+	for i, one := range p.Policies {
+		if one.Wave == wave.Number {
+			s.Table = append(s.Table, rows[i+1][1:])
+		}
+	}
+	return s
+}
+
+// staying are the rules that do not become native, with the reason.
+func (p Plan) staying() (out []doc.Item) {
+	for _, one := range p.Policies {
+		for _, r := range one.Rules {
+			if r.Target == Native {
+				continue
+			}
+			var code diag.Code
+			if len(r.Codes) > 0 {
+				code = r.Codes[0].Code
+			}
+			out = append(out, stayingItem(titleOf(one.Namespace, one.Name), one.File, Rule{Name: r.Rule, Target: r.Target, Line: r.Line, Reason: r.Reason}, code))
+		}
+	}
+	return out
+}
+
+// meanings explain every code once: Markdown has a list of them, HTML a table.
+func (p Plan) meanings() []doc.Section {
+	const title = "What the codes mean"
+	list, table := doc.Section{In: doc.Markdown, Title: title}, doc.Section{In: doc.HTML, Title: title, Table: [][]string{{"code", "about", "way out"}}}
+	for _, c := range codesOf(p.Policies...) {
+		list.Items = append(list.Items, doc.Item{Text: c.Code.String() + " " + c.Title + ". " + c.Remedy})
+		table.Table = append(table.Table, []string{c.Code.String(), c.Title, c.Remedy})
+	}
+	return []doc.Section{list, table}
+}
+
+// violatedSections are what objects violate, for a page: Markdown has a list, HTML a table.
+func violatedSections(looked string, violated []doc.Item) []doc.Section {
+	const title = "What existing objects violate"
+	rows := [][]string{{"policy", "rule", "objects"}}
+	for _, v := range violated {
+		rows = append(rows, append(slices.Clone(v.Of), v.Text))
+	}
+	return []doc.Section{{In: doc.Markdown, Title: title, Text: looked, Items: violated}, {In: doc.HTML, Title: title, Text: looked, Table: rows}}
+}
+
+// hints say how many native policies there will be, and what explains the codes. A native policy
+// that policies share counts once: nine for each of them about Pods and their controllers would be
+// nine in all.
+func (p Plan) hints() (out []doc.Item) {
+	names := map[string]bool{}
+	for _, one := range p.Policies {
+		for _, name := range one.Objects {
+			names[name] = true
+		}
+	}
+	if len(names) > 0 {
+		out = append(out, doc.Item{Text: doc.Count(len(names), "native policy", "native policies") + " will have all native rules; policies about the same resource share one"})
+	}
+	switch codes := codesOf(p.Policies...); len(codes) {
+	case 0:
+	case 1:
+		out = append(out, doc.Item{Text: "what a code means, and the way out: kvap explain " + codeList(codes)})
+	default:
+		out = append(out, doc.Item{Text: "what the codes mean, and the ways out: kvap explain " + codeList(codes)})
+	}
+	return out
 }

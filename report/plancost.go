@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kvap/kvap/report/doc"
+)
 
 // A RequestCost is what a request that creates or changes an object of a resource sets
 // off at most: calls of webhooks, and policy objects by which the API server judges
@@ -47,13 +51,21 @@ const (
 const costNote = "For each request that creates or changes an object, at most: how many webhooks the API server calls, " +
 	"and how many native policies it judges by itself."
 
-// costRows are the rows of the busiest resources, with a header.
-func (p Plan) costRows(most int) [][]string {
-	rows := [][]string{{"REQUEST ON", "WEBHOOK CALLS NOW", "WEBHOOK CALLS AFTER", "NATIVE POLICIES AFTER"}}
-	for _, c := range p.Costs[:min(most, len(p.Costs))] {
+// costSections are the busiest resources: a few on a terminal, more on a page.
+func (p Plan) costSections() []doc.Section {
+	rows := [][]string{{"request on", "webhook calls now", "webhook calls after", "native policies after"}}
+	for _, c := range p.Costs[:min(mostOnPage, len(p.Costs))] {
 		rows = append(rows, []string{c.name(), fmt.Sprint(c.Before.Kyverno), c.After.String(), fmt.Sprint(c.After.Objects)})
 	}
-	return rows
+	few := doc.Section{In: doc.Terminal, Table: rows[:min(mostInTable+1, len(rows))]}
+	if n := len(p.Costs) - mostInTable; n > 0 {
+		few.Items = []doc.Item{{Text: "and " + doc.Count(n, "more resource", "more resources") + ": -o json has all"}}
+	}
+	page := doc.Section{In: doc.Pages, Title: "What a request costs"}
+	if len(p.Costs) > 0 {
+		page.Text, page.Table = costNote, rows
+	}
+	return []doc.Section{few, page}
 }
 
 func (c RequestCost) name() string {

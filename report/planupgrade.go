@@ -2,9 +2,9 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // An Upgrade is what is known of the Kyverno of a cluster, for those who will have its
@@ -46,8 +46,9 @@ func (p Plan) legacy() (n int) {
 	return n
 }
 
-// upgradeLines say what comes with Kyverno 1.20 and 1.21.
-func (p Plan) upgradeLines() (out []string) {
+// upgradeItems say what comes with Kyverno 1.20 and 1.21.
+func (p Plan) upgradeItems() (out []doc.Item) {
+	say := func(text string) { out = append(out, doc.Item{Text: text}) }
 	if u := p.Upgrade; u != nil {
 		switch {
 		case u.Version != "":
@@ -55,29 +56,24 @@ func (p Plan) upgradeLines() (out []string) {
 			if u.Silent != "" {
 				line += "; " + u.Silent
 			}
-			out = append(out, line)
+			say(line)
 		default:
-			out = append(out, "Kyverno's version is not known")
+			say("Kyverno's version is not known")
 		}
-		out = append(out, u.Unknown...)
+		for _, what := range u.Unknown {
+			say(what)
+		}
 		if u.Closed != "" {
-			out = append(out, "the API server takes no new or changed policy of kyverno.io any more: "+u.Closed)
+			say("the API server takes no new or changed policy of kyverno.io any more: " + u.Closed)
 		}
 	}
 	if p.legacy() == 0 {
 		return out
 	}
-	what := Count(p.legacy(), "policy", "policies")
+	what := doc.Count(p.legacy(), "policy", "policies")
 	if p.LegacyExceptions > 0 {
-		what += " and " + Count(p.LegacyExceptions, "PolicyException", "PolicyExceptions")
+		what += " and " + doc.Count(p.LegacyExceptions, "PolicyException", "PolicyExceptions")
 	}
-	return append(out, what+" of kyverno.io: Kyverno 1.20 ignores these and refuses changes to them; Kyverno 1.21 removes their definitions, and them: "+diag.Docs+"upgrade-1.20.md")
-}
-
-func (p Plan) upgradeText() string {
-	lines := p.upgradeLines()
-	if len(lines) == 0 {
-		return ""
-	}
-	return strings.Join(lines, "\n") + "\n"
+	say(what + " of kyverno.io: Kyverno 1.20 ignores these and refuses changes to them; Kyverno 1.21 removes their definitions, and them: " + diag.Docs + "upgrade-1.20.md")
+	return out
 }

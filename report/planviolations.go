@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // mostViolators is how many examples are kept of the objects that violate a rule.
@@ -56,11 +58,7 @@ func (v *Violations) Add(o Violator, unknown Ignorance) {
 
 // String names the object.
 func (o Violator) String() string {
-	name := o.Name
-	if o.Namespace != "" {
-		name = o.Namespace + "/" + name
-	}
-	return o.Kind + " " + name
+	return o.Kind + " " + titleOf(o.Namespace, o.Name)
 }
 
 // String is how many there are, and examples.
@@ -75,14 +73,14 @@ func (v Violations) String() string {
 		for _, o := range v.Examples {
 			names = append(names, o.String())
 		}
-		out = append(out, Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
+		out = append(out, doc.Count(v.Count, "object violates it", "objects violate it")+such+strings.Join(names, ", "))
 	}
 	if v.Unknown > 0 {
 		why := v.Why
 		if v.Lacking == NotGiven {
 			why += " (--param FILE gives what rules look up)"
 		}
-		out = append(out, fmt.Sprintf("unknown for %s: %s", Count(v.Unknown, "object", "objects"), why))
+		out = append(out, fmt.Sprintf("unknown for %s: %s", doc.Count(v.Unknown, "object", "objects"), why))
 	}
 	if v.Unread {
 		out = append(out, "unknown for objects that you may not read")
@@ -115,10 +113,10 @@ func (l *Looked) PassOver(name string) {
 
 // String is how many objects there were, and what is missing.
 func (l Looked) String() string {
-	s := Count(l.Objects, "object", "objects") + " judged, as if created now"
+	s := doc.Count(l.Objects, "object", "objects") + " judged, as if created now"
 	notJudged := l.PassedOver
 	if l.Excluded > 0 {
-		excluded := Count(l.Excluded, "object", "objects") + " of namespaces that bindings leave out"
+		excluded := doc.Count(l.Excluded, "object", "objects") + " of namespaces that bindings leave out"
 		notJudged = append([]string{excluded}, notJudged...)
 	}
 	if len(notJudged) > 0 {
@@ -157,19 +155,12 @@ func (p PlannedPolicy) violated() string {
 	return fmt.Sprint(n)
 }
 
-// A violatedRule is a rule of which there is something to tell.
-type violatedRule struct {
-	policy, rule string
-	Violations
-}
-
-// violatedRules are the rules that objects violate, or may.
-func (p Plan) violatedRules() []violatedRule {
-	var out []violatedRule
+// violatedItems are the rules that objects violate, or may.
+func (p Plan) violatedItems() (out []doc.Item) {
 	for _, one := range p.Policies {
 		for _, r := range one.Rules {
 			if r.Violations != nil && (r.Violations.Count+r.Violations.Unknown > 0 || r.Violations.Unread) {
-				out = append(out, violatedRule{one.title(), r.Rule, *r.Violations})
+				out = append(out, doc.Item{Of: []string{titleOf(one.Namespace, one.Name), r.Rule}, Text: r.Violations.String()})
 			}
 		}
 	}

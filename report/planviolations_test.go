@@ -3,6 +3,8 @@ package report
 import (
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // Of objects that may not be read nobody knows whether they violate a policy: that is not 0.
@@ -18,7 +20,7 @@ func TestViolatedIsNotKnown(t *testing.T) {
 	plan := NewPlan([]PlannedPolicy{p}, nil)
 	plan.Looked = &Looked{}
 	var out strings.Builder
-	if err := plan.WriteTable(&out); err != nil || !strings.Contains(out.String(), "unknown for objects that you may not read") {
+	if err := plan.Document().Write(&out, doc.Options{}); err != nil || !strings.Contains(out.String(), "unknown for objects that you may not read") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
 }

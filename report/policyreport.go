@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // The groups of reports about objects, which say the same in other words.
@@ -110,19 +112,12 @@ func (r ScanResult) entry(group string, now int64) map[string]any {
 		"timestamp":  map[string]any{"seconds": now, "nanos": int64(0)},
 		"properties": map[string]any{"process": "background scan"},
 	}
-	for key, value := range map[string]string{text: shortened(r.Message), "category": r.Category, "severity": r.Severity} {
+	for key, value := range map[string]string{text: doc.Cut(r.Message, maxReportMessage), "category": r.Category, "severity": r.Severity} {
 		if value != "" {
 			out[key] = value
 		}
 	}
 	return out
-}
-
-func shortened(message string) string {
-	if runes := []rune(message); len(runes) > maxReportMessage {
-		return string(runes[:maxReportMessage-1]) + "…"
-	}
-	return message
 }
 
 // KeepTimes gives the results of a report that were in the one before the times

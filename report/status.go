@@ -1,11 +1,8 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // A Status is what a cluster has of policies: those that kvap translates or has
@@ -106,12 +103,7 @@ type NativeStatus struct {
 }
 
 // Title is the name as users write it.
-func (p PolicyStatus) Title() string {
-	if p.Namespace == "" {
-		return p.Name
-	}
-	return p.Namespace + "/" + p.Name
-}
+func (p PolicyStatus) Title() string { return titleOf(p.Namespace, p.Name) }
 
 // Condition is the status of a condition, Unknown where there is none.
 func (p PolicyStatus) Condition(kind string) string {
@@ -149,24 +141,6 @@ func countUnknown(list []TypeWarning) (n int) {
 	return n
 }
 
-// WriteJSON writes the form that programs read.
-func (s Status) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(s.complete())
-}
-
-// WriteYAML writes the same as YAML.
-func (s Status) WriteYAML(w io.Writer) error {
-	text, err := yaml.Marshal(s.complete())
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
-}
-
 // WriteNames writes a line for each policy, as kubectl takes it.
 func (s Status) WriteNames(w io.Writer) error {
 	var b strings.Builder
@@ -184,36 +158,4 @@ func (s Status) WriteNames(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// complete has empty lists in place of null ones.
-func (s Status) complete() Status {
-	out := Status{Policies: make([]PolicyStatus, len(s.Policies)), Unmanaged: make([]NativeStatus, len(s.Unmanaged)), Notes: orEmpty(s.Notes)}
-	for i, p := range s.Policies {
-		p.Conditions = orEmpty(p.Conditions)
-		p.Rules = append([]RuleStatus{}, p.Rules...)
-		for j, r := range p.Rules {
-			r.Codes, r.Objects, r.Warnings, r.Bindings = orEmpty(r.Codes), orEmpty(r.Objects), orEmpty(r.Warnings), completeBindings(r.Bindings)
-			p.Rules[j] = r
-		}
-		p.Exceptions = append([]ActiveException{}, p.Exceptions...)
-		for j, e := range p.Exceptions {
-			p.Exceptions[j].Rules = orEmpty(e.Rules)
-		}
-		out.Policies[i] = p
-	}
-	for i, n := range s.Unmanaged {
-		n.Bindings, n.Problems, n.Warnings = completeBindings(n.Bindings), orEmpty(n.Problems), orEmpty(n.Warnings)
-		out.Unmanaged[i] = n
-	}
-	return out
-}
-
-func completeBindings(bs []BindingStatus) []BindingStatus {
-	out := make([]BindingStatus, len(bs))
-	for i, b := range bs {
-		b.Actions, b.Params = orEmpty(b.Actions), orEmpty(b.Params)
-		out[i] = b
-	}
-	return out
 }

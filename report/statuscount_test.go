@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A list that is too long to be counted by eye ends with a count.
@@ -21,7 +22,7 @@ func TestStatusCount(t *testing.T) {
 			s.Policies = append(s.Policies, p)
 		}
 		var out strings.Builder
-		if err := s.WriteTable(&out, time.Now(), false); err != nil {
+		if err := s.Document(time.Now(), false).Write(&out, doc.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(out.String(), fmt.Sprintf("\n%d policies, of which %d are ready\n", n, n-1)); got != want {

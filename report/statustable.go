@@ -2,49 +2,27 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
-// WriteTable writes one line for each policy, then what is wrong. A wide table has
-// a line for each rule. Ages are counted from now.
-func (s Status) WriteTable(w io.Writer, now time.Time, wide bool) error {
-	var blocks []string
-	add := func(rows [][]string) error {
-		var b strings.Builder
-		err := writeTable(&b, rows, "")
-		blocks = append(blocks, strings.TrimRight(b.String(), "\n")+"\n")
-		return err
+// Document has one line for each policy, then what is wrong. Where it is wide, it has a line for
+// each rule. Ages are counted from now.
+func (s Status) Document(now time.Time, wide bool) doc.Document {
+	policies := doc.Section{Table: s.policyRows(now)}
+	if wide {
+		policies.Table = s.ruleRows()
 	}
-	if len(s.Policies) > 0 {
-		rows := s.policyRows(now)
-		if wide {
-			rows = s.ruleRows()
-		}
-		if err := add(rows); err != nil {
-			return err
-		}
-		if len(s.Policies) > countedFrom {
-			blocks = append(blocks, s.count())
-		}
+	count := doc.Section{}
+	if len(s.Policies) > countedFrom {
+		count.Text = s.count()
 	}
-	if len(s.Unmanaged) > 0 {
-		if err := add(s.unmanagedRows(now)); err != nil {
-			return err
-		}
-	}
-	if excepted := s.excepted(); len(excepted) > 0 {
-		blocks = append(blocks, inLines(strings.Join(excepted, "\n")+"\n"))
-	}
-	if wrong := s.wrong(); len(wrong) > 0 {
-		blocks = append(blocks, inLines(strings.Join(wrong, "\n")+"\n"))
-	}
-	_, err := io.WriteString(w, strings.Join(blocks, "\n"))
-	return err
+	return doc.Document{Data: s, Sections: []doc.Section{policies, count, {Table: s.unmanagedRows(now)}, {Items: s.excepted()}, {Items: s.wrong()}}}
 }
 
 // countedFrom is how many policies a reader may count.
@@ -58,7 +36,7 @@ func (s Status) count() string {
 			ready++
 		}
 	}
-	return fmt.Sprintf("%d policies, of which %d are ready\n", len(s.Policies), ready)
+	return fmt.Sprintf("%d policies, of which %d are ready", len(s.Policies), ready)
 }
 
 // stageColumn is where the stage is, behind the mode; nowhere where nobody migrates.
@@ -66,10 +44,10 @@ const stageColumn = 4
 
 // policyRows are a heading and a line for each policy.
 func (s Status) policyRows(now time.Time) [][]string {
-	rows := [][]string{{"POLICY", "KIND", "READY", "MODE", "NATIVE", "WEBHOOK", "UNSUPPORTED", "ACTION", "AGE"}}
+	rows := [][]string{{"policy", "kind", "ready", "mode", "native", "webhook", "unsupported", "action", "age"}}
 	staged := slices.ContainsFunc(s.Policies, func(p PolicyStatus) bool { return p.Stage != "" })
 	if staged {
-		rows[0] = slices.Insert(rows[0], stageColumn, "STAGE")
+		rows[0] = slices.Insert(rows[0], stageColumn, "stage")
 	}
 	for _, p := range s.Policies {
 		var t Totals
@@ -77,11 +55,11 @@ func (s Status) policyRows(now time.Time) [][]string {
 			t.count(r.Target)
 		}
 		rows = append(rows, []string{
-			p.Title(), s.kindOf(p), p.Condition("Ready"), orDash(p.Mode), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook), strconv.Itoa(t.Unsupported),
-			orDash(p.action()), age(p.Created, now),
+			p.Title(), s.kindOf(p), p.Condition("Ready"), doc.OrDash(p.Mode), strconv.Itoa(t.Native), strconv.Itoa(t.Webhook), strconv.Itoa(t.Unsupported),
+			doc.OrDash(p.action()), age(p.Created, now),
 		})
 		if staged {
-			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], stageColumn, orDash(p.Stage))
+			rows[len(rows)-1] = slices.Insert(rows[len(rows)-1], stageColumn, doc.OrDash(p.Stage))
 		}
 	}
 	return rows
@@ -109,7 +87,7 @@ func (p PolicyStatus) action() string {
 
 // ruleRows are a heading and a line for each rule.
 func (s Status) ruleRows() [][]string {
-	rows := [][]string{{"POLICY", "RULE", "TARGET", "ENFORCED", "ACTION", "OBJECTS", "BINDINGS", "PARAMS", "COST", "WARNINGS", "CODES"}}
+	rows := [][]string{{"policy", "rule", "target", "enforced", "action", "objects", "bindings", "params", "cost", "warnings", "codes"}}
 	for _, p := range s.Policies {
 		for _, r := range p.Rules {
 			var bindings, params []string
@@ -117,8 +95,8 @@ func (s Status) ruleRows() [][]string {
 				bindings, params = append(bindings, b.Name), append(params, b.Params...)
 			}
 			rows = append(rows, []string{
-				p.Title(), r.Name, string(r.Target), orDash(r.Enforced), orDash(r.Action), orDash(shortList(r.Objects)),
-				orDash(shortList(bindings)), orDash(shortList(params)), orDash(r.Cost), counted(r.Warnings), orDash(strings.Join(r.Codes, " ")),
+				p.Title(), r.Name, string(r.Target), doc.OrDash(r.Enforced), doc.OrDash(r.Action), doc.OrDash(shortList(r.Objects)),
+				doc.OrDash(shortList(bindings)), doc.OrDash(shortList(params)), doc.OrDash(r.Cost), counted(r.Warnings), doc.OrDash(strings.Join(r.Codes, " ")),
 			})
 		}
 	}
@@ -150,7 +128,7 @@ func counted(list []TypeWarning) string {
 }
 
 func (s Status) unmanagedRows(now time.Time) [][]string {
-	rows := [][]string{{"UNMANAGED", "BINDINGS", "ACTION", "PROBLEMS", "WARNINGS", "AGE"}}
+	rows := [][]string{{"unmanaged", "bindings", "action", "problems", "warnings", "age"}}
 	for _, n := range s.Unmanaged {
 		var bindings, reasons []string
 		for _, b := range n.Bindings {
@@ -160,15 +138,14 @@ func (s Status) unmanagedRows(now time.Time) [][]string {
 			reasons = append(reasons, p.Reason)
 		}
 		rows = append(rows, []string{
-			n.Name, orDash(strings.Join(bindings, " ")), orDash(n.Action), orDash(strings.Join(reasons, " ")), counted(n.Warnings), age(n.Created, now),
+			n.Name, doc.OrDash(strings.Join(bindings, " ")), doc.OrDash(n.Action), doc.OrDash(strings.Join(reasons, " ")), counted(n.Warnings), age(n.Created, now),
 		})
 	}
 	return rows
 }
 
 // excepted has a line for each exception that is in force.
-func (s Status) excepted() []string {
-	var out []string
+func (s Status) excepted() (out []doc.Item) {
 	for _, p := range s.Policies {
 		for _, e := range p.Exceptions {
 			text := fmt.Sprintf("%s: the exception %s/%s is in force", p.Title(), e.Namespace, e.Name)
@@ -178,36 +155,39 @@ func (s Status) excepted() []string {
 			if e.Expires != "" {
 				text += ", until " + e.Expires
 			}
-			out = append(out, text)
+			out = append(out, doc.Item{Text: text})
 		}
 	}
 	return out
 }
 
 // wrong has a line for each condition that is false, each problem and each warning.
-func (s Status) wrong() []string {
-	var out []string
+func (s Status) wrong() (out []doc.Item) {
+	say := func(text string) { out = append(out, doc.Item{Text: text}) }
 	for _, p := range s.Policies {
 		for _, c := range p.Conditions {
 			if c.Status == "False" && c.Type != "Ready" && c.Type != "TypeChecked" { // whose warnings follow
-				out = append(out, fmt.Sprintf("%s: %s: %s", p.Title(), c.Reason, c.Message))
+				say(fmt.Sprintf("%s: %s: %s", p.Title(), c.Reason, c.Message))
 			}
 		}
 		for _, r := range p.Rules {
 			for _, w := range r.Warnings {
-				out = append(out, w.line(p.Title()+"/"+r.Name))
+				say(w.line(p.Title() + "/" + r.Name))
 			}
 		}
 	}
 	for _, n := range s.Unmanaged {
 		for _, p := range n.Problems {
-			out = append(out, fmt.Sprintf("%s: %s: %s", n.Name, p.Reason, p.Message))
+			say(fmt.Sprintf("%s: %s: %s", n.Name, p.Reason, p.Message))
 		}
 		for _, w := range n.Warnings {
-			out = append(out, w.line(n.Name))
+			say(w.line(n.Name))
 		}
 	}
-	return append(out, s.Notes...)
+	for _, note := range s.Notes {
+		say(note)
+	}
+	return out
 }
 
 // line is the warning at its place in the source.
@@ -244,7 +224,7 @@ func (w TypeWarning) summary() string {
 		}
 	}
 	if len(parts) == 0 {
-		return firstLine(w.Warning)
+		return doc.FirstLine(w.Warning)
 	}
 	return strings.Join(parts, "; ")
 }

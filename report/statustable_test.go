@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A policy that is there in Kyverno's kind and in that of kvap.dev has two rows, which
@@ -23,7 +24,7 @@ func TestStatusTable(t *testing.T) {
 		true:  {" a and 4 more "},
 	} {
 		var b strings.Builder
-		if err := s.WriteTable(&b, time.Time{}, wide); err != nil {
+		if err := s.Document(time.Time{}, wide).Write(&b, doc.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		table := strings.Join(strings.Fields(b.String()), " ")
@@ -42,7 +43,7 @@ func TestStatusIsInert(t *testing.T) {
 		Unmanaged: []report.NativeStatus{{Name: "b\x1b[31m", Warnings: []report.TypeWarning{{Warning: "\x1b[31m"}}}},
 	}
 	var b strings.Builder
-	if err := s.WriteTable(&b, time.Time{}, true); err != nil {
+	if err := s.Document(time.Time{}, true).Write(&b, doc.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.ContainsAny(b.String(), "\x1b") || strings.Contains(b.String(), "\n::") {
@@ -57,7 +58,7 @@ func TestStatusOfExceptions(t *testing.T) {
 	}}}}
 	for _, wide := range []bool{false, true} {
 		var b strings.Builder
-		if err := s.WriteTable(&b, time.Time{}, wide); err != nil {
+		if err := s.Document(time.Time{}, wide).Write(&b, doc.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"p: the exception team/some is in force for a, b, until 2100-01-01T00:00:00Z\n", "p: the exception team/all is in force\n"} {

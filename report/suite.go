@@ -1,12 +1,13 @@
 package report
 
 import (
-	"encoding/json"
-	"encoding/xml"
+	"cmp"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
+
+	"github.com/kvap/kvap/diag"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A TestRun is what a run of test suites found.
@@ -81,7 +82,7 @@ const (
 
 // NewTestRun numbers and counts the rows of suites.
 func NewTestRun(suites []TestSuite) TestRun {
-	run := TestRun{Suites: []TestSuite{}}
+	run := TestRun{}
 	for _, s := range suites {
 		rows := make([]TestRow, len(s.Rows))
 		for i, r := range s.Rows {
@@ -114,7 +115,7 @@ func (t *TestTotals) count(result string) {
 
 // String is the totals in a sentence.
 func (t TestTotals) String() string {
-	s := fmt.Sprintf("%s, %s: %d passed, %d failed", Count(t.Suites, "suite", "suites"), Count(t.Tests, "test", "tests"), t.Passed, t.Failed)
+	s := fmt.Sprintf("%s, %s: %d passed, %d failed", doc.Count(t.Suites, "suite", "suites"), doc.Count(t.Tests, "test", "tests"), t.Passed, t.Failed)
 	if t.Deviating > 0 {
 		s += fmt.Sprintf(", %d deviating", t.Deviating)
 	}
@@ -135,56 +136,80 @@ type TestTable struct {
 	Problems bool
 }
 
-// WriteText writes a table for each suite, and the totals.
-func (r TestRun) WriteText(w io.Writer, t TestTable) error {
+// Document has a table for each suite with what its failed rows have to say, and for a page the rows
+// that did not pass.
+func (r TestRun) Document(t TestTable) doc.Document {
+	d := doc.Document{Title: "Tests", Data: r, Totals: doc.Section{Text: r.Totals.String()}, Shares: []doc.Share{r.Totals.share()}}
+	d.Suites.Name = "kvap test"
+	failed := doc.Section{In: doc.HTML, Title: "What failed"}
+	all := doc.Section{In: doc.HTML, Title: "Suites"}
 	for _, s := range r.Suites {
-		rows := t.rows(s)
-		if len(rows) == 1 && t.Problems {
-			continue
+		title := doc.OrDash(s.Name) // old ones may have none
+		shown := doc.Section{In: doc.Terminal, Text: title + " (" + s.File + ")", Table: t.rows(s)}
+		page := doc.Section{In: doc.Markdown, Title: title, Table: [][]string{pageHeader()}}
+		fold, totals := doc.Fold{Title: title, Note: s.File, Table: [][]string{pageHeader()}}, TestTotals{}
+		junit := doc.JUnitSuite{Name: s.Name, File: s.File}
+		for _, row := range s.Rows {
+			totals.count(row.Result)
+			cells := []string{row.Policy, doc.OrDash(row.shownRule()), doc.OrDash(row.Resource), row.Expected, row.word(), row.Reason}
+			fold.Table = append(fold.Table, cells)
+			if row.Result != rowPass {
+				page.Table = append(page.Table, cells)
+			}
+			if row.Result == rowFail && row.detail() != "" {
+				head := fmt.Sprintf("%d %s/%s on %s, wanted at %s:%d:", row.ID, row.Policy, doc.OrDash(row.shownRule()), row.Resource, row.File, row.Line)
+				shown.Items = append(shown.Items, doc.Item{Text: head, Code: row.detail()})
+			}
+			if r.fails(row) {
+				pos := diag.Pos{File: row.File, Line: row.Line}
+				failed.Items = append(failed.Items, doc.Item{
+					Of: []string{row.Policy, row.shownRule()}, Text: fmt.Sprintf("on %s: expected %s; %s", row.Resource, row.Expected, row.Reason), Place: pos.String(), Code: row.detail(),
+				})
+				of := strings.Join([]string{row.Policy, row.shownRule(), row.Resource, row.Expected}, " ")
+				pos.Col = 1
+				d.Alerts = append(d.Alerts, doc.Alert{Rule: "failed-test", Severity: diag.Error, Pos: pos, Message: of + ": " + r.failure(row), Of: of})
+			}
+			junit.Cases = append(junit.Cases, r.junit(row))
 		}
-		if _, err := fmt.Fprintf(w, "%s (%s)\n", inLine(s.title()), inLine(s.File)); err != nil {
-			return err
+		if len(shown.Table) > 1 || !t.Problems {
+			d.Sections = append(d.Sections, shown)
 		}
-		if err := writeTable(w, rows, s.why()); err != nil {
-			return err
-		}
+		fold.Bars = totals.share().Bars
+		all.Folds = append(all.Folds, fold)
+		d.Sections = append(d.Sections, page)
+		d.Suites.Suites = append(d.Suites.Suites, junit)
 	}
-	_, err := io.WriteString(w, r.Totals.String()+"\n")
-	return err
+	d.Sections = append(d.Sections, failed, all)
+	return d
 }
 
-// why is what the failed rows have to say besides their reasons.
-func (s TestSuite) why() string {
-	var b strings.Builder
-	for _, r := range s.Rows {
-		if r.Result != rowFail || r.Message+r.Difference == "" {
-			continue
-		}
-		text := r.Message
-		if r.Difference != "" {
-			text = r.Difference
-		}
-		writeBlock(&b, fmt.Sprintf("%d %s/%s on %s, wanted at %s:%d:", r.ID, r.Policy, orDash(r.shownRule()), r.Resource, r.File, r.Line), text)
-	}
-	return b.String()
+func pageHeader() []string {
+	return []string{"policy", "rule", "resource", "expected", "result", "reason"}
 }
 
-// title is the name of a suite; old ones may have none.
-func (s TestSuite) title() string { return orDash(s.Name) }
+func (t TestTotals) share() doc.Share {
+	return doc.Share{What: "tests passed", Bars: []doc.Bar{
+		{Name: "passed", Class: "good", Count: t.Passed}, {Name: "failed", Class: "bad", Count: t.Failed}, {Name: "deviating", Class: "fair", Count: t.Deviating},
+		{Name: "excluded", Class: "none", Count: t.Excluded}, {Name: "not judged", Class: "none", Count: t.NotJudged},
+	}}
+}
+
+// detail is what a row has to say besides its reason.
+func (r TestRow) detail() string { return cmp.Or(r.Difference, r.Message) }
 
 func (t TestTable) rows(s TestSuite) [][]string {
-	header := []string{"ID", "POLICY", "RULE", "RESOURCE", "RESULT", "REASON"}
+	header := []string{"id", "policy", "rule", "resource", "result", "reason"}
 	if t.Wide {
-		header = append(header, "EXPECTED", "NATIVE", "INTERPRETER", "MESSAGE")
+		header = append(header, "expected", "native", "interpreter", "message")
 	}
 	rows := [][]string{header}
 	for _, r := range s.Rows {
 		if t.Problems && r.Result == rowPass {
 			continue
 		}
-		row := []string{strconv.Itoa(r.ID), r.Policy, orDash(r.shownRule()), orDash(r.Resource), r.word(), firstLine(r.Reason)}
+		row := []string{strconv.Itoa(r.ID), r.Policy, doc.OrDash(r.shownRule()), doc.OrDash(r.Resource), r.word(), doc.FirstLine(r.Reason)}
 		if t.Wide {
-			row = append(row, r.Expected, orDash(r.Native), orDash(r.Interp), firstLine(r.Message))
+			row = append(row, r.Expected, doc.OrDash(r.Native), doc.OrDash(r.Interp), doc.FirstLine(r.Message))
 		}
 		rows = append(rows, row)
 	}
@@ -213,85 +238,18 @@ func (r TestRow) word() string {
 	return "Not judged"
 }
 
-// WriteJSON writes the form that programs read.
-func (r TestRun) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Skipped  int          `xml:"skipped,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	File     string      `xml:"file,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Class   string        `xml:"classname,attr"`
-	Name    string        `xml:"name,attr"`
-	File    string        `xml:"file,attr"`
-	Line    int           `xml:"line,attr"`
-	Failure *junitMessage `xml:"failure"`
-	Skipped *junitMessage `xml:"skipped"`
-}
-
-type junitMessage struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
-
-// WriteJUnit writes the form that build servers read. What deviates, or was
-// excluded or not judged, is skipped there, unless the run is strict.
-func (r TestRun) WriteJUnit(w io.Writer) error {
-	out := junitSuites{Name: "kvap test"}
-	for _, s := range r.Suites {
-		suite := junitSuite{Name: s.Name, File: s.File}
-		for _, row := range s.Rows {
-			suite.add(r, row)
-		}
-		out.Tests += suite.Tests
-		out.Failures += suite.Failures
-		out.Skipped += suite.Skipped
-		out.Suites = append(out.Suites, suite)
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(out); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
-
-func (s *junitSuite) add(run TestRun, r TestRow) {
-	c := junitCase{Class: r.Policy + "." + r.shownRule(), Name: strings.TrimSpace(r.Resource + " " + r.Expected), File: r.File, Line: r.Line}
-	s.Tests++
+// junit is a row for build servers. What deviates, or was excluded or not judged, is skipped there,
+// unless the run is strict.
+func (r TestRun) junit(row TestRow) doc.JUnitCase {
+	c := doc.JUnitCase{Class: row.Policy + "." + row.shownRule(), Name: strings.TrimSpace(row.Resource + " " + row.Expected), File: row.File, Line: row.Line}
 	switch {
-	case run.fails(r):
-		s.Failures++
-		c.Failure = &junitMessage{run.failure(r), r.Message}
-		if r.Difference != "" {
-			c.Failure.Text += "\n" + r.Difference
+	case r.fails(row):
+		c.Failure = &doc.JUnitMessage{Message: r.failure(row), Text: row.Message}
+		if row.Difference != "" {
+			c.Failure.Text += "\n" + row.Difference
 		}
-	case r.Result != rowPass:
-		s.Skipped++
-		c.Skipped = &junitMessage{Message: r.Reason}
+	case row.Result != rowPass:
+		c.Skipped = &doc.JUnitMessage{Message: row.Reason}
 	}
-	s.Cases = append(s.Cases, c)
+	return c
 }

@@ -1,13 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Verification is what a search for disagreements found.
@@ -133,25 +136,16 @@ func (r VerifiedRule) thin() string {
 	case r.Verdicts["pass"]+r.Verdicts["skip"] == 0:
 		return "never passed"
 	case r.BothWays < r.Predicates:
-		return Count(r.Predicates-r.BothWays, "predicate", "predicates") + " not seen both ways"
+		return doc.Count(r.Predicates-r.BothWays, "predicate", "predicates") + " not seen both ways"
 	}
 	return ""
 }
 
-// WriteJSON writes the verification for programs.
-func (v Verification) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-// WriteText writes one line for each rule, every counterexample with what both
-// sides say, and the totals. Where all is set, what was not seen both ways is
-// listed too.
-func (v Verification) WriteText(w io.Writer, all bool) error {
-	rows := [][]string{{"POLICY", "RULE", "REQUESTS", "MATCHED", "PASS", "FAIL", "SKIP", "ERROR", "PREDICATES", "RESULT"}}
-	var details strings.Builder
+// Document has a line for each rule, every counterexample with what both sides say, and the totals.
+// Where all is set, what was not seen both ways is listed too.
+func (v Verification) Document(all bool) doc.Document {
+	rows := [][]string{{"policy", "rule", "requests", "matched", "pass", "fail", "skip", "error", "predicates", "result"}}
+	var found, others []doc.Item
 	titles := v.titles()
 	for i, p := range v.Policies {
 		title := titles[i]
@@ -160,26 +154,81 @@ func (v Verification) WriteText(w io.Writer, all bool) error {
 		}
 		for _, r := range p.Rules {
 			rows = append(rows, r.row(title, p))
-			r.details(&details, title, all)
+			if c := r.Counterexample; c != nil {
+				found = append(found, c.item(title+"/"+r.Rule))
+			}
+			for _, u := range r.Unseen {
+				if all {
+					others = append(others, doc.Item{Of: []string{title + "/" + r.Rule}, Text: u.String()})
+				}
+			}
 		}
 		for _, text := range p.Refused {
-			fmt.Fprintf(&details, "\n%s: an API server refuses the translation: %s\n", title, text)
+			others = append(others, doc.Item{Of: []string{title}, Text: "an API server refuses the translation: " + text})
 		}
 		if p.Error != "" {
-			fmt.Fprintf(&details, "\n%s: %s\n", title, p.Error)
+			others = append(others, doc.Item{Of: []string{title}, Text: p.Error})
 		}
 	}
-	if details.Len() > 0 {
-		details.WriteByte('\n')
+	return doc.Document{Data: v, Totals: doc.Section{Text: v.Totals.String()}, Sections: []doc.Section{{Table: rows}, {Items: found}, {Items: others}}}
+}
+
+// item is the counterexample with what makes it one.
+func (c CounterexampleForm) item(of string) doc.Item {
+	item := doc.Item{
+		Of: []string{of}, Text: fmt.Sprintf("native %s, interpreter %s, found by request %d", c.Native, c.Interp, c.Tried),
+		Items: []doc.Item{{Of: []string{"native"}, Text: c.NativeMessage}, {Of: []string{"interpreter"}, Text: c.InterpMessage}},
 	}
-	return writeTable(w, rows, details.String()+v.Totals.String())
+	item.Items = slices.DeleteFunc(item.Items, func(i doc.Item) bool { return strings.TrimSpace(i.Text) == "" })
+	item.Items = append(item.Items, requestItems(c.Summary, c.Object, c.OldObject)...)
+	return requestLine(item, c.Params, c.Line)
+}
+
+// requestItems say what a request is.
+func requestItems(summary string, object, old map[string]any) []doc.Item {
+	items := []doc.Item{{Of: []string{"request"}, Text: summary}}
+	for i, o := range []map[string]any{object, old} {
+		if o != nil {
+			items = append(items, objectItem([]string{"object", "old object"}[i], o))
+		}
+	}
+	return items
+}
+
+// requestLine adds what was looked up, and the line by which kvap eval has the request.
+func requestLine(item doc.Item, params []map[string]any, line json.RawMessage) doc.Item {
+	for _, object := range params {
+		item.Items = append(item.Items, objectItem("looked up", object))
+	}
+	item.Items = append(item.Items, doc.Item{Of: []string{"for kvap eval --requests"}, Text: string(line)})
+	return item
+}
+
+func objectItem(name string, object map[string]any) doc.Item {
+	data, err := yaml.Marshal(object)
+	if err != nil {
+		data = []byte(err.Error())
+	}
+	return doc.Item{Of: []string{name}, Code: string(data)}
+}
+
+// String says what was not seen.
+func (u UnseenPredicate) String() string {
+	what := "never seen"
+	switch {
+	case u.Holds:
+		what = "never seen to fail"
+	case u.Fails:
+		what = "never seen to hold"
+	}
+	return cmp.Or(u.At, "the rule's match") + ": " + what
 }
 
 // titles are the names of the policies, with the file where several have one name.
 func (v Verification) titles() []string {
 	var names, files []string
 	for _, p := range v.Policies {
-		names, files = append(names, Policy{Name: p.Name, Namespace: p.Namespace}.title()), append(files, p.File)
+		names, files = append(names, titleOf(p.Namespace, p.Name)), append(files, p.File)
 	}
 	return apart(names, files)
 }
@@ -206,61 +255,11 @@ func (r VerifiedRule) row(title string, p VerifiedPolicy) []string {
 	return append(row, fmt.Sprintf("%d/%d", r.BothWays, r.Predicates), result)
 }
 
-func (r VerifiedRule) details(b *strings.Builder, title string, all bool) {
-	if c := r.Counterexample; c != nil {
-		fmt.Fprintf(b, "\n%s/%s: native %s, interpreter %s, found by request %d\n", title, r.Rule, c.Native, c.Interp, c.Tried)
-		writeIndented(b, "native", c.NativeMessage)
-		writeIndented(b, "interpreter", c.InterpMessage)
-		fmt.Fprintf(b, "  request: %s\n", c.Summary)
-		writeObject(b, "object", c.Object)
-		writeObject(b, "old object", c.OldObject)
-		for _, object := range c.Params {
-			writeObject(b, "looked up", object)
-		}
-		fmt.Fprintf(b, "  for kvap eval --requests: %s\n", c.Line)
-	}
-	if !all {
-		return
-	}
-	for _, u := range r.Unseen {
-		what := "never seen"
-		switch {
-		case u.Holds:
-			what = "never seen to fail"
-		case u.Fails:
-			what = "never seen to hold"
-		}
-		at := u.At
-		if at == "" {
-			at = "the rule's match"
-		}
-		fmt.Fprintf(b, "\n%s/%s: %s: %s\n", title, r.Rule, at, what)
-	}
-}
-
-func writeIndented(b *strings.Builder, label, text string) {
-	if text = strings.TrimSpace(text); text == "" {
-		return
-	}
-	fmt.Fprintf(b, "  %s: %s\n", label, strings.ReplaceAll(text, "\n", "\n    "))
-}
-
-func writeObject(b *strings.Builder, label string, object map[string]any) {
-	if object == nil {
-		return
-	}
-	data, err := yaml.Marshal(object)
-	if err != nil {
-		data = []byte(err.Error())
-	}
-	fmt.Fprintf(b, "  %s:\n    %s\n", label, strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", "\n    "))
-}
-
 // String is the totals in a sentence.
 func (t VerificationTotals) String() string {
 	s := fmt.Sprintf("%s, %s: %d native, %s, %s",
-		Count(t.Policies, "policy", "policies"), Count(t.Rules, "rule", "rules"), t.Native,
-		Count(t.Requests, "request", "requests"), Count(t.Disagreeing, "disagreement", "disagreements"))
+		doc.Count(t.Policies, "policy", "policies"), doc.Count(t.Rules, "rule", "rules"), t.Native,
+		doc.Count(t.Requests, "request", "requests"), doc.Count(t.Disagreeing, "disagreement", "disagreements"))
 	if t.NotCompared > 0 {
 		s += fmt.Sprintf(", %d not compared", t.NotCompared)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kvap/kvap/report/doc"
 )
 
 func verification() Verification {
@@ -29,7 +31,7 @@ func verification() Verification {
 
 func TestVerificationText(t *testing.T) {
 	var got bytes.Buffer
-	if err := verification().WriteText(&got, true); err != nil {
+	if err := verification().Document(true).Write(&got, doc.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	want := `POLICY      RULE     REQUESTS  MATCHED  PASS  FAIL  SKIP  ERROR  PREDICATES  RESULT
@@ -48,9 +50,7 @@ app/limits/memory: native allow, interpreter fail, found by request 12
   for kvap eval --requests: {"request":{"operation":"CREATE"}}
 
 app/limits/memory: the rule's match: never seen to fail
-
 app/limits/memory: /spec/x/: never seen
-
 app/limits: an API server refuses the translation: p: spec.validations[0]: too long
 
 2 policies, 4 rules: 3 native, 20 requests, 1 disagreement, 2 not compared (1 never matched), 1 on thin evidence, 1 refused
@@ -62,7 +62,7 @@ app/limits: an API server refuses the translation: p: spec.validations[0]: too l
 
 func TestVerificationJSON(t *testing.T) {
 	var got bytes.Buffer
-	if err := verification().WriteJSON(&got); err != nil {
+	if err := verification().Document(false).Write(&got, doc.Options{Format: "json"}); err != nil {
 		t.Fatal(err)
 	}
 	var back struct {

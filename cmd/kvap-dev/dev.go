@@ -23,7 +23,7 @@ import (
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/kyverno"
 	"github.com/kvap/kvap/test/standin"
@@ -262,7 +262,7 @@ func readPolicies(paths []string, stdin io.Reader, errs io.Writer) ([]*unstructu
 		return !controller.Reads(gvk) && !cleanup.Reads(gvk)
 	})
 	if others := len(objects) - len(out); others > 0 {
-		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", report.Count(others, "object", "objects"))
+		fmt.Fprintf(errs, "warning: %s of other kinds left out; kubectl apply takes them\n", doc.Count(others, "object", "objects"))
 	}
 	if len(paths) > 0 && len(out) == 0 {
 		return nil, fmt.Errorf("there is no policy in %s", input.Names(paths, ""))

@@ -20,6 +20,7 @@ import (
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -134,14 +135,14 @@ func runCheck(cmd *cobra.Command, args []string, f checkFlags, config *acceptanc
 		return err
 	}
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
-	progress.during(fmt.Sprintf("converting %s", report.Count(len(run.Sources), "file", "files")), func() {
+	progress.during(fmt.Sprintf("converting %s", doc.Count(len(run.Sources), "file", "files")), func() {
 		run.Compile(cmd.Context(), choices)
 	})
 	if err := f.sizesAreOfFields(run); err != nil {
 		return err
 	}
 	var result report.Check
-	progress.during(fmt.Sprintf("checking %s", report.Count(len(run.Objects), "object", "objects")), func() { result = run.Report() })
+	progress.during(fmt.Sprintf("checking %s", doc.Count(len(run.Objects), "object", "objects")), func() { result = run.Report() })
 	progress.clear()
 	behind := run.Behind(cmd.Root().DisplayName())
 	nothing := len(run.Objects)+len(run.Unread())+len(run.Signers()) == 0
@@ -395,24 +396,11 @@ func (f *checkFlags) readCluster(cmd *cobra.Command, run *checking.Run) error {
 }
 
 func (f checkFlags) write(cmd *cobra.Command, c report.Check, run *checking.Run) error {
-	out := cmd.OutOrStdout()
-	switch f.output {
-	case "json":
-		return c.WriteJSON(out)
-	case "sarif", "github":
-		return report.WriteAlerts(out, f.output, c, nil, by(cmd))
-	case "junit":
-		return c.WriteJUnit(out, f.least())
-	case "markdown":
-		return c.WriteMarkdown(out)
-	case "html":
-		page := run.Page(c)
-		page.By = by(cmd)
-		return page.WriteHTML(out)
+	view := report.CheckView{Detail: f.detail(), Fails: f.least(), Cost: f.output == "wide"}
+	if f.output == "html" {
+		view.Conversion, view.Pairs = run.Converted()
 	}
-	return c.WriteText(f.inColour(out), report.CheckText{
-		Text: f.text(cmd, out, run.Sources), Detail: f.detail(), Cost: f.output == "wide",
-	})
+	return f.writeDocument(cmd, cmd.OutOrStdout(), f.output, c.Document(view), run.Sources)
 }
 
 // least is the least grave severity that makes a run fail.

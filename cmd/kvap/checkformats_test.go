@@ -184,7 +184,7 @@ func inJUnit(t *testing.T, text string) (out []string) {
 // inHTML reads how many findings there are of each code, of which the page shows the first.
 func inHTML(t *testing.T, text string) (out []string) {
 	t.Helper()
-	_, found, ok := strings.Cut(html.UnescapeString(text), "<h2>What is dangerous</h2>")
+	_, found, ok := strings.Cut(html.UnescapeString(text), "<h2>Findings</h2>")
 	if !ok {
 		t.Fatal("the page has no findings")
 	}

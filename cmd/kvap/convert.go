@@ -22,6 +22,7 @@ import (
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -150,7 +151,7 @@ func runConvert(cmd *cobra.Command, args []string, f convertFlags) error {
 	defer letGarbageBe(100, 64<<20)()
 	progress := newProgress(cmd.ErrOrStderr(), f.quiet)
 	var done *convert.Compilation
-	progress.during(fmt.Sprintf("converting %s", report.Count(len(sources), "file", "files")), func() { done = convert.Compile(sources, choices) })
+	progress.during(fmt.Sprintf("converting %s", doc.Count(len(sources), "file", "files")), func() { done = convert.Compile(sources, choices) })
 	progress.clear()
 	done.Found = append(append(done.Found, unread...).Sort(), done.Relations()...).Sort()
 	wrote := ""
@@ -196,7 +197,7 @@ func (f convertFlags) tell(cmd *cobra.Command, sources []input.Source, done *con
 	if f.quiet || done.Empty() { // of nothing there is no summary
 		return nil
 	}
-	if err := conversion.WriteSummary(f.inColour(cmd.ErrOrStderr()), f.verbose || f.output == "wide"); err != nil {
+	if err := f.writeDocument(cmd, cmd.ErrOrStderr(), "table", conversion.Summary(f.verbose || f.output == "wide"), nil); err != nil {
 		return err
 	}
 	_, err := io.WriteString(cmd.ErrOrStderr(), wrote)
@@ -247,7 +248,7 @@ func verdict(done *convert.Compilation, c report.Conversion, strict bool) error 
 	case strict && c.Totals.Native+c.Totals.CEL < c.Totals.Rules:
 		return exit.Findings(fmt.Errorf("--strict: %d of %d rules have no native form", c.Totals.Rules-c.Totals.Native, c.Totals.Rules))
 	case strict && done.DuplicateKeys() > 0:
-		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", report.Count(done.DuplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
+		return exit.Findings(fmt.Errorf("--strict: %s twice in a mapping, see %s", doc.Count(done.DuplicateKeys(), "key stands", "keys stand"), diag.DuplicateKey))
 	case strict && slices.ContainsFunc(done.Rules, withCode(diag.MutationOrder)):
 		return exit.Findings(fmt.Errorf("--strict: policies may write the same field in any order, see %s", diag.MutationOrder))
 	case strict && slices.ContainsFunc(done.Rules, withCode(diag.LostZero)):
@@ -346,27 +347,17 @@ func (f convertFlags) writeReport(cmd *cobra.Command, c report.Conversion, pairs
 	if f.report == "" {
 		return nil
 	}
-	var b strings.Builder
-	var err error
-	switch format := cmp.Or(f.reportForm, reportFormats[strings.ToLower(filepath.Ext(f.report))]); format {
-	case "json":
-		err = c.WriteJSON(&b)
-	case "markdown":
-		err = c.WriteMarkdown(&b)
-	case "sarif", "github":
-		err = report.WriteAlerts(&b, format, c, nil, by(cmd))
-	case "junit":
-		err = c.WriteJUnit(&b, f.strict)
-	case "html":
-		err = report.Page{Title: "kvap convert", By: by(cmd), Conversion: &c, Pairs: pairs()}.WriteHTML(&b)
-	default:
-		err = c.WriteText(&b)
+	format := cmp.Or(f.reportForm, reportFormats[strings.ToLower(filepath.Ext(f.report))])
+	view := report.ConversionView{Strict: f.strict}
+	if format == "html" {
+		view.Pairs = pairs()
 	}
-	if err != nil {
+	var b strings.Builder
+	if err := c.Document(view).Write(&b, doc.Options{Format: format, By: by(cmd)}); err != nil {
 		return err
 	}
 	if f.report == "-" {
-		_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+		_, err := io.WriteString(cmd.OutOrStdout(), b.String())
 		return err
 	}
 	if err := folder.WriteFile(f.report, []byte(b.String())); err != nil {

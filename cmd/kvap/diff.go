@@ -320,16 +320,9 @@ func answerOf(a diff.Answer) report.DiffAnswer {
 }
 
 func (f diffFlags) write(cmd *cobra.Command, d report.Diff, found diag.List) error {
-	w := cmd.OutOrStdout()
-	switch f.output {
-	case "json":
-		return d.WriteJSON(w)
-	case "markdown":
-		return d.WriteMarkdown(w)
-	case "sarif", "github":
-		return report.WriteAlerts(w, f.output, d, found, by(cmd))
-	}
-	return d.WriteText(f.inColour(w), f.verbose)
+	out := d.Document(f.verbose)
+	out.Alerts = append(out.Alerts, readingAlerts(found)...)
+	return f.writeDocument(cmd, cmd.OutOrStdout(), f.output, out, nil)
 }
 
 // saveFound writes a line for each request that was found; none make an empty file.

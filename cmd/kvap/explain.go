@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
+	"github.com/kvap/kvap/report/doc"
 )
 
 func newExplain() *cobra.Command {
@@ -121,16 +121,13 @@ type explainedCode struct {
 }
 
 func writeExplained(w io.Writer, codes []diag.Code) error {
-	out := []explainedCode{}
+	var out []explainedCode
 	for _, c := range codes {
 		name, when := diag.Title(c)
 		text, _ := diag.Explain(c)
 		out = append(out, explainedCode{c, name, when, diag.Remedy(c), text, diag.Docs + "codes.md#" + strings.ToLower(c.String())})
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(out)
+	return doc.WriteJSON(w, out)
 }
 
 // writeTitles lists the codes, by their hundreds.

@@ -24,6 +24,7 @@ import (
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // changeFlags are the flags of the verbs that change where a policy stands.
@@ -202,7 +203,7 @@ func runMigrateChange(cmd *cobra.Command, v changeVerb, names []string, f change
 	}
 	err = f.carryOut(ctx, h, &planned, progress)
 	planned.Policies = append(planned.Policies, left...)
-	if writeErr := writeAs(cmd.OutOrStdout(), f.output, planned); err == nil {
+	if writeErr := planned.Document().Write(cmd.OutOrStdout(), doc.Options{Format: f.output}); err == nil {
 		err = writeErr
 	}
 	if err != nil {
@@ -285,7 +286,7 @@ func (f changeFlags) ask(cmd *cobra.Command, v changeVerb, planned report.Handov
 		return exit.Usage(fmt.Errorf("migrate %s changes what judges requests; say --yes, or see with --dry-run=client what it does", v.name))
 	}
 	planned.Dry = report.Asked
-	if err := planned.WriteTable(cmd.ErrOrStderr()); err != nil {
+	if err := planned.Document().Write(cmd.ErrOrStderr(), doc.Options{}); err != nil {
 		return exit.Runtime(err)
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "Go on? [y/N] ")
@@ -361,7 +362,7 @@ func (f changeFlags) adoptFiles(cmd *cobra.Command, v changeVerb, names []string
 			return exit.Runtime(err)
 		}
 	}
-	if err := writeAs(cmd.OutOrStdout(), f.output, out); err != nil {
+	if err := out.Document().Write(cmd.OutOrStdout(), doc.Options{Format: f.output}); err != nil {
 		return exit.Runtime(err)
 	}
 	return handoverVerdict(out)
@@ -430,7 +431,7 @@ func (f changeFlags) runOffline(cmd *cobra.Command, goal migrate.Goal, names []s
 	} else if err := infiles.WriteComponents(f.outputDir, components, f.force); err != nil {
 		return exit.Runtime(err)
 	}
-	if err := writeAs(cmd.OutOrStdout(), f.output, out); err != nil {
+	if err := out.Document().Write(cmd.OutOrStdout(), doc.Options{Format: f.output}); err != nil {
 		return exit.Runtime(err)
 	}
 	if done.Found.HasErrors() {

@@ -29,6 +29,7 @@ import (
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // compareFlags are the flags of migrate compare as the user gave them.
@@ -208,7 +209,7 @@ func (c *comparison) live(cmd *cobra.Command, r report.Comparison) {
 	}
 	c.progress.clear()
 	fmt.Fprint(w, "\x1b[H\x1b[2J")
-	_ = r.WriteTable(c.flags.inColour(w)) // the last one tells of a disk that is full
+	_ = c.flags.writeDocument(cmd, w, "table", r.Document(), nil) // the last one tells of a disk that is full
 }
 
 // finish writes the result, and records it in the cluster.
@@ -219,7 +220,7 @@ func (c *comparison) finish(cmd *cobra.Command) error {
 	if c.flags.wait > 0 && isTerminal(cmd.OutOrStdout()) && c.flags.output == "table" {
 		fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 	}
-	if err := writeAs(c.flags.inColour(cmd.OutOrStdout()), c.flags.output, result); err != nil {
+	if err := c.flags.writeDocument(cmd, cmd.OutOrStdout(), c.flags.output, result.Document(), nil); err != nil {
 		return exit.Runtime(err)
 	}
 	if err := saveDisagreements(c.flags.save, result); err != nil {
@@ -416,7 +417,7 @@ func (c *comparison) unheard(result report.Comparison) (found diag.List) {
 		}
 		what := "nothing in it"
 		if one.lines != nil {
-			what = fmt.Sprintf("none of its %s", report.Count(one.lines.Total(), "line", "lines"))
+			what = fmt.Sprintf("none of its %s", doc.Count(one.lines.Total(), "line", "lines"))
 		}
 		found = append(found, diag.Warnf(diag.Pos{File: one.paths[0]}, diag.MissingObject,
 			"%s: %s is about a rule that is compared, so it is no evidence", one.flag, what))

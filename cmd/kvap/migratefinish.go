@@ -5,6 +5,7 @@ import (
 
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/report/doc"
 )
 
 func newMigrateFinish() *cobra.Command {
@@ -27,7 +28,7 @@ answers.`,
 			}
 			found, err := reader.Finish(cmd.Context())
 			if err == nil {
-				err = writeAs(cmd.OutOrStdout(), output, found)
+				err = found.Document().Write(cmd.OutOrStdout(), doc.Options{Format: output})
 			}
 			if err == nil && !found.Done {
 				err = exit.Findings(nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // planFlags are the flags of migrate plan.
@@ -104,7 +105,7 @@ func runMigratePlan(cmd *cobra.Command, f planFlags) error {
 	if err != nil {
 		return err
 	}
-	progress.during(fmt.Sprintf("converting %s", report.Count(len(p.Sources), "file", "files")), p.Compile)
+	progress.during(fmt.Sprintf("converting %s", doc.Count(len(p.Sources), "file", "files")), p.Compile)
 	progress.clear()
 	if p.Done.Empty() {
 		if err := f.errorsOnly().say(cmd, p.Done.Found.Sort(), p.Sources); err != nil {
@@ -148,10 +149,7 @@ func (f planFlags) nothing(p *planning.Planning) error {
 }
 
 func (f planFlags) write(cmd *cobra.Command, plan report.Plan) error {
-	if f.output == "html" {
-		return report.Page{Title: "Migration plan", By: by(cmd), Plan: &plan}.WriteHTML(cmd.OutOrStdout())
-	}
-	if err := writeAs(f.inColour(cmd.OutOrStdout()), f.output, plan); err != nil || f.output != "table" || plan.Totals.Unsupported == plan.Totals.Policies {
+	if err := f.writeDocument(cmd, cmd.OutOrStdout(), f.output, plan.Document(), nil); err != nil || f.output != "table" || plan.Totals.Unsupported == plan.Totals.Policies {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), "next: kvap migrate shadow "+f.allToShadow())

@@ -23,7 +23,7 @@ import (
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -205,7 +205,7 @@ func (f *recordFlags) leftOut(errs io.Writer, policies []*policy.Policy, why str
 // summary says what was recorded, also where it ended badly.
 func (f *recordFlags) summary(out io.Writer, recorder *record.Recorder, err error) error {
 	n := recorder.Counts()
-	fmt.Fprintf(out, "recorded %s in %s", report.Count(int(n.Recorded), "request", "requests"), f.dir)
+	fmt.Fprintf(out, "recorded %s in %s", doc.Count(int(n.Recorded), "request", "requests"), f.dir)
 	if n.PassedBy > 0 {
 		fmt.Fprintf(out, "; %s not in the sample", was(n.PassedBy))
 	}

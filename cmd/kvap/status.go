@@ -15,6 +15,7 @@ import (
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // statusFlags are the flags of status as the user gave them.
@@ -114,17 +115,12 @@ func statusVerdict(r *live.Reader, names []string, found report.Status) error {
 }
 
 func (f statusFlags) write(w io.Writer, r *live.Reader, s report.Status) error {
-	switch f.output {
-	case "json":
-		return s.WriteJSON(w)
-	case "yaml":
-		return s.WriteYAML(w)
-	case "name":
+	if f.output == "name" {
 		return s.WriteNames(w)
 	}
+	d := s.Document(r.Now(), f.output == "wide")
 	if len(s.Policies) == 0 && len(s.Unmanaged) == 0 {
-		_, err := fmt.Fprintln(w, r.Nothing())
-		return err
+		d.Sections = []doc.Section{{Text: r.Nothing()}}
 	}
-	return s.WriteTable(w, r.Now(), f.output == "wide")
+	return d.Write(w, doc.Options{Format: f.output})
 }

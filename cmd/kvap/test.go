@@ -170,19 +170,9 @@ func tested(r suite.Results) report.TestSuite {
 }
 
 func (f testFlags) write(cmd *cobra.Command, run report.TestRun, found diag.List) error {
-	switch f.output {
-	case "json":
-		return run.WriteJSON(cmd.OutOrStdout())
-	case "junit":
-		return run.WriteJUnit(cmd.OutOrStdout())
-	case "markdown":
-		return run.WriteMarkdown(cmd.OutOrStdout())
-	case "sarif", "github":
-		return report.WriteAlerts(cmd.OutOrStdout(), f.output, run, found, by(cmd))
-	case "html":
-		return report.Page{Title: "kvap test", By: by(cmd), Tests: &run}.WriteHTML(cmd.OutOrStdout())
-	}
-	return run.WriteText(f.inColour(cmd.OutOrStdout()), report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
+	d := run.Document(report.TestTable{Wide: f.output == "wide", Problems: f.only || f.quiet})
+	d.Alerts = append(d.Alerts, readingAlerts(found)...)
+	return f.writeDocument(cmd, cmd.OutOrStdout(), f.output, d, nil)
 }
 
 // textsOf are the files that diagnostics speak of.

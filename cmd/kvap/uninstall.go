@@ -16,6 +16,7 @@ import (
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 func newUninstall() *cobra.Command {
@@ -42,7 +43,7 @@ Exit codes: 0 done, 2 usage, 3 no cluster answers.`,
 			if err != nil {
 				return exit.Runtime(err)
 			}
-			return exit.Runtime(left.WriteText(cmd.OutOrStdout()))
+			return exit.Runtime(left.Document().Write(cmd.OutOrStdout(), doc.Options{}))
 		},
 	}
 	f.addConnection(command.InOrder(cmd))

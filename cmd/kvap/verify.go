@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -124,7 +123,7 @@ func runVerify(cmd *cobra.Command, paths []string, f verifyFlags) error {
 		}})
 	}
 	done := report.NewVerification(f.seed, policies)
-	if err := f.write(f.inColour(cmd.OutOrStdout()), done); err != nil {
+	if err := f.writeDocument(cmd, cmd.OutOrStdout(), f.output, done.Document(f.verbose), nil); err != nil {
 		return exit.Runtime(err)
 	}
 	if err := f.saveFound(done); err != nil {
@@ -249,13 +248,6 @@ func verifiedRule(r verify.RuleEvidence) report.VerifiedRule {
 		}
 	}
 	return out
-}
-
-func (f verifyFlags) write(w io.Writer, v report.Verification) error {
-	if f.output == "json" {
-		return v.WriteJSON(w)
-	}
-	return v.WriteText(w, f.verbose)
 }
 
 // saveFound writes a line for each counterexample; none make an empty file.

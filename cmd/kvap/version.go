@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -11,6 +10,7 @@ import (
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/schema"
 )
 
@@ -50,9 +50,7 @@ func newVersion() *cobra.Command {
 				if kinds {
 					v.CustomKinds = customKinds()
 				}
-				e := json.NewEncoder(cmd.OutOrStdout())
-				e.SetIndent("", "  ")
-				return e.Encode(v)
+				return doc.WriteJSON(cmd.OutOrStdout(), v)
 			case "":
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
 				return exit.Runtime(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/kvap/kvap/internal/command"
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // viewFlags say how much of what a run says is shown, and how.
@@ -84,21 +84,13 @@ func (f viewFlags) wantsColour(w io.Writer) bool {
 	return !f.noColor && os.Getenv("NO_COLOR") == "" && isTerminal(w)
 }
 
-// inColour is w, with the words of tables painted where it may have colours.
-func (f viewFlags) inColour(w io.Writer) io.Writer {
-	if f.wantsColour(w) {
-		return report.Coloured{Writer: w}
-	}
-	return w
-}
-
 // by says what makes a report. SOURCE_DATE_EPOCH gives its date where reports are compared.
-func by(cmd *cobra.Command) report.By {
+func by(cmd *cobra.Command) doc.By {
 	date := time.Now()
 	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
 		date = time.Unix(seconds, 0)
 	}
-	return report.By{Version: command.Version(), Command: strings.Join(append([]string{cmd.Root().DisplayName()}, os.Args[1:]...), " "), Date: date}
+	return doc.By{Version: command.Version(), Command: strings.Join(append([]string{cmd.Root().DisplayName()}, os.Args[1:]...), " "), Date: date}
 }
 
 // isTerminal tells whether a person reads what is written to w.
@@ -114,21 +106,18 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// writeAs writes a value of the report in one of the forms that most have: table, json or
-// markdown. Only tables are painted.
-func writeAs(w io.Writer, format string, what interface {
-	WriteJSON(io.Writer) error
-	WriteMarkdown(io.Writer) error
-	WriteTable(io.Writer) error
-}) error {
-	if painted, ok := w.(report.Coloured); ok && format != "table" {
-		w = painted.Writer
+// writeDocument writes a report to w in one of its formats.
+func (f viewFlags) writeDocument(cmd *cobra.Command, w io.Writer, format string, d doc.Document, sources []input.Source) error {
+	return d.Write(w, doc.Options{Format: format, By: by(cmd), Text: f.text(cmd, w, sources)})
+}
+
+// readingAlerts are what reading the input said: what cannot be read, and what is passed over.
+func readingAlerts(found diag.List) (out []doc.Alert) {
+	const firstOfTranslation = diag.Code(200)
+	for _, d := range found {
+		if d.Severity == diag.Error || d.Code < firstOfTranslation {
+			out = append(out, doc.Alert{Rule: d.Code.String(), Severity: d.Severity, Pos: d.Pos, Message: d.Message, Of: d.Path})
+		}
 	}
-	switch format {
-	case "json":
-		return what.WriteJSON(w)
-	case "markdown":
-		return what.WriteMarkdown(w)
-	}
-	return what.WriteTable(w)
+	return out
 }

@@ -190,12 +190,11 @@ func findingRow(f check.Finding) report.Finding {
 	return row
 }
 
-// Page is the page of the run: what was found, and what was converted.
-func (run *Run) Page(c report.Check) report.Page {
-	page := report.Page{Title: "kvap check", Check: &c}
-	if run.newest != nil && !run.newest.Empty() {
-		conversion := run.newest.Report()
-		page.Conversion, page.Pairs = &conversion, run.newest.Pairs(run.Sources)
+// Converted is what was converted, if anything was, and the rules beside what they became.
+func (run *Run) Converted() (*report.Conversion, []report.Pair) {
+	if run.newest == nil || run.newest.Empty() {
+		return nil, nil
 	}
-	return page
+	conversion := run.newest.Report()
+	return &conversion, run.newest.Pairs(run.Sources)
 }

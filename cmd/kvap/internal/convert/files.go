@@ -14,7 +14,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
 )
@@ -76,7 +76,7 @@ func (d Destination) writeFolder(done *Compilation, sources []input.Source) (sai
 	}
 	said = fmt.Sprintf("wrote %s to %s\n", countFiles(to.Wrote()), d.Dir)
 	if broken := done.broken(); broken > 0 {
-		said += fmt.Sprintf("in no file: %s with an error; mend them and convert again\n", report.Count(broken, "rule", "rules"))
+		said += fmt.Sprintf("in no file: %s with an error; mend them and convert again\n", doc.Count(broken, "rule", "rules"))
 	}
 	if same > 0 {
 		said += fmt.Sprintf("%s that kvap did not write would be the same, and stays as it is\n", countFiles(same))
@@ -117,7 +117,7 @@ func (done *Compilation) broken() (n int) {
 	return n
 }
 
-func countFiles(n int) string { return report.Count(n, "file", "files") }
+func countFiles(n int) string { return doc.Count(n, "file", "files") }
 
 // Inputs are the sources that something was read of: what a search passed over is not
 // among them, such as the native objects of an earlier run.

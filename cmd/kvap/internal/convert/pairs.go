@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/internal/input"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/vap"
 )
 
@@ -40,21 +41,21 @@ func (done *Compilation) pair(r *compile.Rule, lines []string) report.Pair {
 	}
 	first, last := r.Pos().Line, lastLine(node)
 	for i := first; i <= min(last, len(lines)); i++ {
-		p.Source = append(p.Source, report.SourceLine{Number: i, Text: lines[i-1], Mark: marks[i]})
+		p.Source = append(p.Source, doc.SourceLine{Number: i, Text: lines[i-1], Mark: marks[i]})
 	}
 	return p
 }
 
 // expressionsOf are the expressions that enforce one member of an object. Marks are
 // given to the lines that they come from.
-func expressionsOf(o vap.Objects, member int, marks map[int]int) []report.PairedExpression {
+func expressionsOf(o vap.Objects, member int, marks map[int]int) []doc.PairedExpression {
 	const colours = 5
-	var out []report.PairedExpression
+	var out []doc.PairedExpression
 	for i, c := range o.Policy.Spec.MatchConditions {
-		out = append(out, report.PairedExpression{Object: o.Policy.Name, Field: fmt.Sprintf("matchConditions[%d]", i), Text: c.Expression})
+		out = append(out, doc.PairedExpression{Object: o.Policy.Name, Field: fmt.Sprintf("matchConditions[%d]", i), Text: c.Expression})
 	}
 	for i, v := range o.Policy.Spec.Variables {
-		out = append(out, report.PairedExpression{Object: o.Policy.Name, Field: fmt.Sprintf("variables[%d] %s", i, v.Name), Text: v.Expression})
+		out = append(out, doc.PairedExpression{Object: o.Policy.Name, Field: fmt.Sprintf("variables[%d] %s", i, v.Name), Text: v.Expression})
 	}
 	for i, v := range o.Policy.Spec.Validations {
 		from := o.Draft.Validations[i]
@@ -64,7 +65,7 @@ func expressionsOf(o vap.Objects, member int, marks map[int]int) []report.Paired
 		if marks[from.Pos.Line] == 0 {
 			marks[from.Pos.Line] = len(marks)%colours + 1
 		}
-		out = append(out, report.PairedExpression{
+		out = append(out, doc.PairedExpression{
 			Object: o.Policy.Name, Field: fmt.Sprintf("validations[%d]", i), Text: v.Expression, Mark: marks[from.Pos.Line],
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/proven"
 	"github.com/kvap/kvap/interp"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/vap/apiserver"
 )
@@ -211,7 +211,7 @@ func (e *Evaluation) judge(ctx context.Context, inputs iter.Seq2[question, error
 			}
 		}
 		batch = batch[:0]
-		e.options.Progress("%s judged", report.Count(e.totals.Requests, "request", "requests"))
+		e.options.Progress("%s judged", doc.Count(e.totals.Requests, "request", "requests"))
 		return nil
 	}
 	for in, err := range inputs {

@@ -9,10 +9,12 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/textdiff"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap/apiserver"
 )
@@ -29,41 +31,29 @@ func (o Options) newOutput() writer {
 	case "jsonl":
 		return &jsonLines{bufio.NewWriter(w)}
 	case "json", "yaml":
-		return &jsonDocument{w: w, yaml: o.Output == "yaml", Requests: []jsonAnswer{}}
+		return &jsonDocument{w: w, format: o.Output}
 	}
-	if o.Colour {
-		w = report.Coloured{Writer: w}
-	}
-	return &table{w: w, wide: o.Output == "wide", quiet: o.Quiet, verbose: o.Verbose}
+	return &table{w: w, colour: o.Colour, wide: o.Output == "wide", quiet: o.Quiet, verbose: o.Verbose}
 }
 
 // A jsonDocument is all answers and the totals in one value.
 type jsonDocument struct {
-	w        io.Writer
-	yaml     bool
-	Requests []jsonAnswer `json:"requests"`
-	Totals   totals       `json:"totals"`
+	w       io.Writer
+	format  string
+	answers struct {
+		Requests []jsonAnswer `json:"requests"`
+		Totals   totals       `json:"totals"`
+	}
 }
 
 func (d *jsonDocument) write(j judged) error {
-	d.Requests = append(d.Requests, answerOf(j))
+	d.answers.Requests = append(d.answers.Requests, answerOf(j))
 	return nil
 }
 
 func (d *jsonDocument) finish(t totals) error {
-	d.Totals = t
-	if d.yaml {
-		text, err := yaml.Marshal(d)
-		if err != nil {
-			return err
-		}
-		_, err = d.w.Write(text)
-		return err
-	}
-	e := json.NewEncoder(d.w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
+	d.answers.Totals = t
+	return doc.Document{Data: d.answers}.Write(d.w, doc.Options{Format: d.format})
 }
 
 // A jsonAnswer is one line of -o jsonl: an interface that others read. Error is
@@ -143,9 +133,9 @@ func message(o judge.Opinion) string {
 
 // An table is for people: it is written when all is known.
 type table struct {
-	w                    io.Writer
-	wide, quiet, verbose bool
-	rows                 []report.Judgement
+	w                            io.Writer
+	colour, wide, quiet, verbose bool
+	rows                         []report.Judgement
 }
 
 func (t *table) write(j judged) error {
@@ -198,16 +188,16 @@ func patchOf(m *interp.RuleMutation) string {
 }
 
 func (t *table) finish(totals totals) error {
-	return report.WriteJudgements(t.w, t.rows, totals.String(), t.wide)
+	return report.Judgements(t.rows, totals.String(), t.wide).Write(t.w, doc.Options{Text: diag.Text{Colour: t.colour}})
 }
 
 // String is the totals in a sentence.
 func (t totals) String() string {
-	s := fmt.Sprintf("%s: %d with a violation", report.Count(t.Requests, "request", "requests"), t.Violations)
+	s := fmt.Sprintf("%s: %d with a violation", doc.Count(t.Requests, "request", "requests"), t.Violations)
 	if t.erred > 0 {
 		s += fmt.Sprintf(" (%d for an error alone)", t.erred)
 	}
-	s += ", " + report.Count(t.Disagreements, "disagreement", "disagreements")
+	s += ", " + doc.Count(t.Disagreements, "disagreement", "disagreements")
 	if t.unmatched > 0 {
 		s += fmt.Sprintf(", %d about which no rule says anything", t.unmatched)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/kvap/kvap/internal/exit"
 	"github.com/kvap/kvap/internal/input"
-	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Folder is what a run writes its files into. Nothing is written outside of it:
@@ -102,7 +102,7 @@ func (f *Folder) Write(force bool) (same int, err error) {
 	if len(inTheWay) > 0 && !force {
 		more := ""
 		if n := len(inTheWay) - 1; n > 0 {
-			more = fmt.Sprintf(" and %s", report.Count(n, "more file", "more files"))
+			more = fmt.Sprintf(" and %s", doc.Count(n, "more file", "more files"))
 		}
 		return 0, exit.Usage(fmt.Errorf("nothing was written to %s: %s%s; name another folder, or say --force", f.name, inTheWay[0], more))
 	}

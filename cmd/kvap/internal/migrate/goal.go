@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // The verbs that change where a policy stands.
@@ -263,7 +264,7 @@ func (w PolicyState) history() string {
 	for _, s := range steps[max(0, len(steps)-few):] {
 		text := s.Verb + " " + s.At.UTC().Format(time.RFC3339)
 		if s.Why != "" {
-			text += " (accepted: " + Shortened(s.Why, mostReason) + ")"
+			text += " (accepted: " + doc.Cut(s.Why, mostReason) + ")"
 		}
 		out = append(out, text)
 	}
@@ -273,14 +274,6 @@ func (w PolicyState) history() string {
 // mostReason is how long a reason is in an annotation: an object may have 256 KiB of them
 // in all. The record has the whole.
 const mostReason = 200
-
-// Shortened is a text of so many bytes at most.
-func Shortened(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
 
 // A Move is one thing to do: write, delete, record or wait. Whoever makes it reads
 // the PolicyState anew and asks for the next.

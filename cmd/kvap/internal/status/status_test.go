@@ -17,6 +17,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 )
@@ -298,12 +299,12 @@ func TestFalseAlarms(t *testing.T) {
 func TestOrder(t *testing.T) {
 	c := cluster(t)
 	var want, got strings.Builder
-	if err := Of(c).WriteJSON(&want); err != nil {
+	if err := doc.WriteJSON(&want, Of(c)); err != nil {
 		t.Fatal(err)
 	}
 	slices.Reverse(c.Policies)
 	slices.Reverse(c.Bindings)
-	if err := Of(c).WriteJSON(&got); err != nil {
+	if err := doc.WriteJSON(&got, Of(c)); err != nil {
 		t.Fatal(err)
 	}
 	if got.String() != want.String() {

@@ -19,6 +19,7 @@ import (
 	"github.com/kvap/kvap/cmd/kvap/internal/migrate/live"
 	"github.com/kvap/kvap/controller"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // Record writes what was found into the Migration of each policy, and tells of which it
@@ -38,7 +39,7 @@ func (c *Comparing) Record(ctx context.Context, result report.Comparison) (clean
 		}
 		if c.unread > 0 {
 			found.Clean = false
-			lines := report.Count(c.unread, "recorded request or log entry", "recorded requests or log entries")
+			lines := doc.Count(c.unread, "recorded request or log entry", "recorded requests or log entries")
 			found.Message = shortened(strings.TrimSuffix(lines+" could not be read; "+found.Message, "; "))
 		}
 		if p.unread != nil {
@@ -134,4 +135,4 @@ func comparisonOf(result report.Comparison, policyName string) (out v1alpha1.Com
 }
 
 // shortened keeps a message short enough for a status.
-func shortened(s string) string { return migrate.Shortened(s, 1000) }
+func shortened(s string) string { return doc.Cut(s, 1000) }

@@ -16,6 +16,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/vap/apiserver"
 )
 
@@ -368,10 +369,8 @@ func (m mutation) told(value string) string {
 		return value
 	case m.hidden:
 		return "a value"
-	case len(value) > most:
-		return strings.ToValidUTF8(value[:most], "") + "…"
 	}
-	return value
+	return doc.Cut(value, most)
 }
 
 // empty is what is said of a path at which there is nothing.

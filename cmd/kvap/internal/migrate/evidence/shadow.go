@@ -8,6 +8,7 @@ import (
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 )
 
 // A Rehearsal is what kvap's webhook said of real requests about a rule, while Kyverno
@@ -92,7 +93,7 @@ func (s shadowed) notes(changes bool) []string {
 	if s == (shadowed{}) {
 		return nil
 	}
-	text := "in shadow kvap's webhook judged " + report.Count(int(s.passed+s.violated), "request", "requests") + " by it, and "
+	text := "in shadow kvap's webhook judged " + doc.Count(int(s.passed+s.violated), "request", "requests") + " by it, and "
 	switch {
 	case !changes && s.violated == 0:
 		text += "found a violation in none"

@@ -28,6 +28,7 @@ import (
 	"github.com/kvap/kvap/internal/cluster"
 	"github.com/kvap/kvap/policy"
 	"github.com/kvap/kvap/report"
+	"github.com/kvap/kvap/report/doc"
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 )
@@ -351,7 +352,7 @@ func replicaNote(service admissionregistrationv1.ServiceReference, fails, ready 
 		many = "no replica answers"
 	}
 	return fmt.Sprintf("%s at the Service %s/%s for kvap's webhook, and %s with failurePolicy Fail: while it is away, requests are refused; run two (replicas: 2)",
-		many, service.Namespace, service.Name, report.Count(fails, "of its entries is", "of its entries are"))
+		many, service.Namespace, service.Name, doc.Count(fails, "of its entries is", "of its entries are"))
 }
 
 // readStandingBy notes which instances of kvap stand by, because another one controls the cluster, by
@@ -414,7 +415,7 @@ func Watch(ctx context.Context, c *cluster.Connection, counts func(namespace str
 		}
 		found := read.Status(filter)
 		var text bytes.Buffer
-		if err := found.WriteJSON(&text); err != nil {
+		if err := doc.WriteJSON(&text, found); err != nil {
 			return err
 		}
 		if !bytes.Equal(text.Bytes(), last) {

@@ -1,9 +1,11 @@
-package report
+package doc
 
 import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/kvap/kvap/diag"
 )
 
 // TestColouredTable pins that colours change nothing about what a table says, and that
@@ -11,13 +13,14 @@ import (
 func TestColouredTable(t *testing.T) {
 	rows := [][]string{{"RULE", "NATIVE", "MESSAGE"}, {"ä", "deny", ""}, {"long", "allow", "pass, or fail"}}
 	var plain, coloured bytes.Buffer
-	if err := writeTable(&plain, rows, "2 rows"); err != nil {
+	d := Document{Totals: Section{Text: "2 rows"}, Sections: []Section{{Table: rows}}}
+	if err := d.Write(&plain, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "RULE  NATIVE  MESSAGE\nä     deny    \nlong  allow   pass, or fail\n2 rows\n"; plain.String() != want {
 		t.Errorf("got\n%q, want\n%q", plain.String(), want)
 	}
-	if err := writeTable(Coloured{&coloured}, rows, "2 rows"); err != nil {
+	if err := d.Write(&coloured, Options{Text: diag.Text{Colour: true}}); err != nil {
 		t.Fatal(err)
 	}
 	text := coloured.String()

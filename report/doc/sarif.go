@@ -1,10 +1,9 @@
-package report
+package doc
 
 import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"net/url"
 	"slices"
@@ -13,19 +12,6 @@ import (
 
 	"github.com/kvap/kvap/diag"
 )
-
-// An Alert is what SARIF and GitHub's annotations have of a finding, whatever found it.
-type Alert struct {
-	Rule     string // a code, or another stable name
-	Severity diag.Severity
-	Pos      diag.Pos
-	Message  string
-	// Of is what the alert is about besides its place, so that an alert stays the same
-	// when lines move.
-	Of string
-	// Accepted is why somebody accepts it; "" for one that counts.
-	Accepted string
-}
 
 type sarifLog struct {
 	Schema  string     `json:"$schema"`
@@ -112,9 +98,9 @@ type sarifRegion struct {
 
 const homePage = "https://github.com/kvap/kvap"
 
-// WriteSARIF writes alerts as SARIF 2.1.0, which code scanning reads. Its rules are the
+// writeSARIF writes alerts as SARIF 2.1.0, which code scanning reads. Its rules are the
 // codes that occur.
-func WriteSARIF(w io.Writer, alerts []Alert, by By) error {
+func writeSARIF(w io.Writer, alerts []Alert, by By) error {
 	run := sarifRun{
 		Tool:       sarifTool{sarifDriver{Name: "kvap", Version: by.Version, InformationURI: homePage, Rules: []sarifRule{}}},
 		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
@@ -122,6 +108,7 @@ func WriteSARIF(w io.Writer, alerts []Alert, by By) error {
 	if by.Command != "" {
 		run.Invocations = []sarifInvocation{{by.Command, by.Date.UTC().Format(time.RFC3339), true}}
 	}
+	alerts = sorted(alerts)
 	index := map[string]int{}
 	for _, name := range rulesOf(alerts) {
 		index[name] = len(run.Tool.Driver.Rules)
@@ -131,10 +118,7 @@ func WriteSARIF(w io.Writer, alerts []Alert, by By) error {
 	for _, a := range alerts {
 		run.Results = append(run.Results, a.sarif(index[a.Rule], seen))
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
+	return WriteJSON(w, sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
 func rulesOf(alerts []Alert) []string {
@@ -171,7 +155,7 @@ func sarifRuleOf(name string, alerts []Alert) sarifRule {
 
 // sarif is the result. seen counts those that are the same but for their place.
 func (a Alert) sarif(index int, seen map[string]int) sarifResult {
-	r := sarifResult{RuleID: a.Rule, RuleIndex: index, Level: a.Severity.String(), Message: sarifText{a.Message}}
+	r := sarifResult{RuleID: a.Rule, RuleIndex: index, Level: a.Severity.String(), Message: sarifText{a.message()}}
 	if a.Pos.File != "" {
 		physical := sarifPhysical{Artifact: sarifArtifact{uriOf(a.Pos.File)}}
 		if a.Pos.Line > 0 {
@@ -182,7 +166,7 @@ func (a Alert) sarif(index int, seen map[string]int) sarifResult {
 	if a.Accepted != "" {
 		r.Suppressions = []sarifSuppression{{"external", a.Accepted}}
 	}
-	key := strings.Join([]string{a.Rule, a.Pos.File, a.Of, a.Message}, "\x00")
+	key := strings.Join([]string{a.Rule, a.Pos.File, a.Of, a.message()}, "\x00")
 	seen[key]++
 	sum := sha256.Sum256([]byte(key + "\x00" + strings.Repeat("+", seen[key])))
 	r.Fingerprints = map[string]string{"kvap/v1": hex.EncodeToString(sum[:16])}
@@ -195,64 +179,17 @@ func uriOf(file string) string {
 	return u.String()
 }
 
-// Alerts are the findings of a check.
-func (c Check) Alerts() []Alert {
-	var out []Alert
-	for _, f := range c.found {
-		a := Alert{Rule: f.Code.String(), Severity: f.Severity, Pos: f.Pos(), Message: f.Message, Of: f.Field, Accepted: f.Accepted}
-		if in := c.in(f.Finding); in != "" {
-			a.Message += " (Kubernetes " + in + ")"
-		}
-		if f.object != nil {
-			a.Of = f.object.Kind + "/" + f.object.Name + " " + f.Field
-		}
-		out = append(out, a)
+// message is what is wrong, and for which releases.
+func (a Alert) message() string {
+	if a.Releases == "" {
+		return a.Message
 	}
-	return sorted(out)
+	return a.Message + " (Kubernetes " + a.Releases + ")"
 }
-
-// Alerts are the diagnostics of a conversion.
-func (c Conversion) Alerts() []Alert {
-	var out []Alert
-	for _, d := range c.Diagnostics {
-		pos := diag.Pos{File: d.File, Line: d.Line, Col: d.Column, Path: d.Path}
-		out = append(out, Alert{Rule: d.Code.String(), Severity: d.Severity, Pos: pos, Message: d.Message, Of: d.Path})
-	}
-	return sorted(out)
-}
-
-// Alerts are the tests for which the run fails.
-func (r TestRun) Alerts() []Alert {
-	var out []Alert
-	for _, s := range r.Suites {
-		for _, row := range s.Rows {
-			if !r.fails(row) {
-				continue
-			}
-			of := strings.Join([]string{row.Policy, row.shownRule(), row.Resource, row.Expected}, " ")
-			pos := diag.Pos{File: row.File, Line: row.Line, Col: 1}
-			out = append(out, Alert{Rule: "failed-test", Severity: diag.Error, Pos: pos, Message: of + ": " + r.failure(row), Of: of})
-		}
-	}
-	return sorted(out)
-}
-
-// WithInput adds to alerts what reading the input said: what cannot be read, and what
-// is passed over.
-func WithInput(alerts []Alert, found diag.List) []Alert {
-	for _, d := range found {
-		if d.Severity == diag.Error || d.Code < firstOfTranslation {
-			alerts = append(alerts, Alert{Rule: d.Code.String(), Severity: d.Severity, Pos: d.Pos, Message: d.Message, Of: d.Path})
-		}
-	}
-	return sorted(alerts)
-}
-
-// firstOfTranslation is where the codes end that are about reading.
-const firstOfTranslation = diag.Code(200)
 
 // sorted puts the gravest first, and those as grave in the order of their places.
 func sorted(list []Alert) []Alert {
+	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b Alert) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), a.Pos.Compare(b.Pos), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Message, b.Message))
 	})

@@ -1,17 +1,17 @@
-package report
+package doc
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/kvap/kvap/diag"
 )
 
-// WriteGitHub writes alerts as workflow commands, which GitHub shows at the lines of a
-// pull request; of accepted ones it shows nothing.
-func WriteGitHub(w io.Writer, alerts []Alert) error {
-	for _, a := range alerts {
+// github is alerts as workflow commands, which GitHub shows at the lines of a pull request; of
+// accepted ones it shows nothing.
+func github(alerts []Alert) string {
+	var b strings.Builder
+	for _, a := range sorted(alerts) {
 		if a.Accepted != "" {
 			continue
 		}
@@ -24,9 +24,7 @@ func WriteGitHub(w io.Writer, alerts []Alert) error {
 			properties = append(properties, fmt.Sprintf("line=%d", a.Pos.Line), fmt.Sprintf("col=%d", max(a.Pos.Col, 1)))
 		}
 		properties = append(properties, "title="+githubProperty(a.Rule))
-		if _, err := fmt.Fprintf(w, "::%s %s::%s\n", command, strings.Join(properties, ","), githubData(a.Message)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "::%s %s::%s\n", command, strings.Join(properties, ","), githubData(a.message()))
 	}
-	return nil
+	return b.String()
 }

@@ -1,4 +1,4 @@
-package report
+package doc
 
 import (
 	"html"
@@ -70,4 +70,33 @@ func inXML(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// OrDash is a cell that is never empty.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// maxMessage is how much of a message a table shows, in characters.
+const maxMessage = 101
+
+// FirstLine is the beginning of a message, for a table.
+func FirstLine(s string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(s), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if short := Cut(line, maxMessage); short != line || !more {
+		return short
+	}
+	return line + " …"
+}
+
+// Cut is a text of at most so many characters, with a mark where it has more.
+func Cut(s string, most int) string {
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return s
 }
