@@ -53,6 +53,7 @@ type fakeCluster struct {
 	expire  string                                   // the token of a list of which the version is forgotten, once
 	paged   int                                      // objects of a page, where not 0
 	reads   []string                                 // what was asked of objects, but by watches
+	looks   []string                                 // at metadata of all objects
 	watches []string                                 // that were asked for: the resource and the version
 	streams map[apischema.GroupVersionResource]*watch.FakeWatcher
 }
@@ -87,12 +88,13 @@ func newFakeCluster(t *testing.T, reports ...runtime.Object) *fakeCluster {
 	c.metadata.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		list := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.version)}}
+		list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(c.version)}}
 		if err := c.refused[action.GetResource()]; err != nil {
 			return true, nil, err
 		}
+		c.looks = append(c.looks, action.GetResource().Resource)
 		for _, o := range c.there[action.GetResource()] {
-			list.Items = append(list.Items, *metadataOf(o))
+			list.Items = append(list.Items, runtime.RawExtension{Object: metadataOf(o)})
 		}
 		return true, list, nil
 	})

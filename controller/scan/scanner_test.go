@@ -138,6 +138,10 @@ func TestWatchThatEnds(t *testing.T) {
 		if asked := c.asked(); len(asked) != 0 {
 			t.Errorf("after versions that were too old was read %v", asked)
 		}
+		if !slices.Equal(c.looks, []string{"configmaps", "secrets", "configmaps", "configmaps", "configmaps", "configmaps", "configmaps"}) &&
+			!slices.Equal(c.looks, []string{"secrets", "configmaps", "configmaps", "configmaps", "configmaps", "configmaps", "configmaps"}) {
+			t.Errorf("metadata was listed of %v", c.looks)
+		}
 		c.end(configMaps, &metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired})
 		c.put(configMaps, "a/meanwhile")
 		settle(time.Minute)
