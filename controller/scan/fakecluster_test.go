@@ -274,7 +274,7 @@ func (c *fakeCluster) run(p Policies) *Scanner {
 
 func (c *fakeCluster) runFor(ctx context.Context, p Policies) *Scanner {
 	s, err := newScanner(paging{c.objects, c}, c.metadata, &fakeDiscovery{}, Options{
-		Report: report.ObjectOptions{Group: report.PolicyReports, Max: 10}, Every: 24 * time.Hour,
+		Report: report.ObjectOptions{Group: report.PolicyReports, List: []string{"error", "warn"}, Max: 10}, Every: 24 * time.Hour,
 	}, logr.Discard())
 	if err != nil {
 		c.t.Fatal(err)
