@@ -60,30 +60,38 @@ func (l *leader) newFollowed(ctx context.Context, r resource) *followed {
 	f.informer = newInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := objects.List(ctx, paged(o))
-			l.problems.unread(r, told(ctx, o, err))
+			l.problems.unread(r, problemOf(ctx, o, err))
 			if err != nil {
+				l.passOver(f)
 				return nil, err
 			}
 			return traces(list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := objects.Watch(ctx, o)
-			l.problems.unheard(r, told(ctx, o, err))
+			if o.SendInitialEvents == nil {
+				l.problems.unheard(r, problemOf(ctx, o, err))
+				return w, err
+			}
+			l.problems.unread(r, problemOf(ctx, o, err)) // such a watch lists, too
+			if err != nil {
+				l.passOver(f)
+			}
 			return w, err
 		},
 	}, l.metadata, &metav1.PartialObjectMetadata{}, traceOf)
 	_, _ = f.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{ // it is not stopped yet
 		AddFunc: func(o any, first bool) {
 			if !first {
-				l.queue.Add(taskOf(r, o))
+				l.add(r, o)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			if l.differ(f, before, after) {
-				l.queue.Add(taskOf(r, after))
+				l.add(r, after)
 			}
 		},
-		DeleteFunc: func(o any) { l.queue.Add(taskOf(r, o)) },
+		DeleteFunc: func(o any) { l.add(r, o) },
 	})
 	l.informers.Go(func() { f.informer.RunWithContext(ctx) })
 	l.informers.Go(func() {
@@ -128,22 +136,29 @@ func traces(list runtime.Object) (runtime.Object, error) {
 	return out, err
 }
 
-// told is an error that is worth telling: not that a version is forgotten, or that an API server
+// problemOf is an error that is worth telling: not that a version is forgotten, or that an API server
 // does not know how to list by a watch; then informers list.
-func told(ctx context.Context, o metav1.ListOptions, err error) error {
+func problemOf(ctx context.Context, o metav1.ListOptions, err error) error {
 	if ctx.Err() != nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || o.SendInitialEvents != nil && apierrors.IsInvalid(err) {
 		return nil
 	}
 	return err
 }
 
-// taskOf is the task of an object that an informer tells of.
-func taskOf(r resource, o any) task {
+// add adds an object to the queue that an informer tells of.
+func (l *leader) add(r resource, o any) {
+	if t := told(o); t != nil {
+		l.queue.Add(task{r.groupKind(), t.Namespace, t.Name, t.UID})
+	}
+}
+
+// told is the trace that an informer tells of; nil where it does not know what is gone.
+func told(o any) *trace {
 	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = gone.Obj
 	}
 	t, _ := o.(*trace)
-	return task{r.groupKind(), t.Namespace, t.Name, t.UID}
+	return t
 }
 
 // differ tells whether rules can say other things of an object than before.
@@ -189,7 +204,7 @@ func (l *leader) newNamespaces() cache.SharedIndexInformer {
 		for _, f := range l.kinds {
 			objects, _ := f.informer.GetIndexer().ByIndex(cache.NamespaceIndex, is.GetName()) // which there is
 			for _, o := range objects {
-				l.queue.Add(taskOf(f.resource, o))
+				l.add(f.resource, o)
 			}
 		}
 	}})
@@ -216,23 +231,19 @@ func (l *leader) namespace(ctx context.Context, name string) (map[string]any, er
 	return o.Object, nil
 }
 
-// sweep has those reports looked at that are about objects that are not there, of a kind, or of
-// all; and those of kinds that no rule is about.
+// sweep has those reports looked at that are about objects of a kind which are not there, or, where
+// it is nil, about kinds that no rule is about.
 func (l *leader) sweep(only *followed) {
 	for _, r := range l.reports {
 		if !r.HasSynced() {
-			continue
+			continue // it is swept then
 		}
 		for _, o := range r.GetStore().List() {
-			about := o.(*trace).about
+			about := told(o).about
 			l.mu.Lock()
-			f, away := l.kinds[about.kind], l.away[about.kind.Group]
-			begun := l.away != nil
+			f, unasked := l.kinds[about.kind], l.away != nil && !l.away[about.kind.Group]
 			l.mu.Unlock()
-			if only != nil && f != only || !begun || f == nil && away {
-				continue
-			}
-			if f == nil || f.informer.HasSynced() && !f.has(about) {
+			if f == only && (f == nil && unasked || f != nil && !f.has(about)) {
 				l.queue.Add(about)
 			}
 		}

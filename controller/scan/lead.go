@@ -199,7 +199,7 @@ func (l *leader) apply(ctx context.Context, p Policies, everything bool) (comple
 			f.pass = newPass()
 			l.queue.Add(task{kind: kind})
 		}
-		if everything {
+		if everything && f.lacking == nil {
 			l.passes[f.pass] = true
 		}
 		scans = append(scans, kindScan{resource: r, rules: rules, lacking: f.lacking, anew: anew})

@@ -33,7 +33,7 @@ func (l *leader) nextPage(ctx context.Context, f *followed) error {
 	if apierrors.IsResourceExpired(err) { // what was judged already is not judged again
 		pass.token = ""
 	}
-	l.problems.unread(f.resource, told(ctx, metav1.ListOptions{}, err))
+	l.problems.unread(f.resource, problemOf(ctx, metav1.ListOptions{}, err))
 	if err != nil {
 		return err
 	}
@@ -61,6 +61,18 @@ func (l *leader) nextPage(ctx context.Context, f *followed) error {
 func (l *leader) finish(f *followed, p *pass) {
 	p.done = true
 	l.problems.finish(f.resource)
+	l.passed(p)
+}
+
+// passOver has the scan of everything not wait for a kind that cannot be read.
+func (l *leader) passOver(f *followed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passed(f.pass)
+}
+
+// passed notes that a scan of everything does not wait for a pass any more.
+func (l *leader) passed(p *pass) {
 	if l.passes[p] {
 		delete(l.passes, p)
 		if len(l.passes) == 0 {

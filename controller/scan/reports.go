@@ -38,19 +38,18 @@ func (l *leader) newReports(namespaced bool) *reports {
 	resource := reportResource(l.options.Report.Group, namespaced)
 	r := &reports{at: l.dynamic.Resource(resource), log: l.log}
 	selected := func(o metav1.ListOptions) metav1.ListOptions {
-		o = paged(o)
 		o.LabelSelector = managerLabel + "=" + report.ReportManager
 		return o
 	}
 	tell := func(ctx context.Context, o metav1.ListOptions, err error) {
-		if err = told(ctx, o, err); err != nil {
+		if err = problemOf(ctx, o, err); err != nil {
 			err = fmt.Errorf("%s cannot be read: %w", resource.GroupResource(), err)
 		}
 		l.problems.unreported(namespaced, err)
 	}
 	r.SharedIndexInformer = newInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			list, err := r.at.List(ctx, selected(o))
+			list, err := r.at.List(ctx, selected(paged(o)))
 			tell(ctx, o, err)
 			if err != nil {
 				return nil, err
@@ -100,10 +99,10 @@ func (l *leader) reportsOf(namespaced bool) *reports {
 
 // compare has the object judged of a report that is not as it should be.
 func (l *leader) compare(o any, there bool) {
-	if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
-		o = gone.Obj
+	is := told(o)
+	if is == nil {
+		return
 	}
-	is, _ := o.(*trace)
 	digest := is.digest
 	if !there {
 		digest = 0

@@ -106,7 +106,7 @@ func digestOfObject(o *unstructured.Unstructured, namespace map[string]any, whol
 // readsWhole tells whether a rule reads the status of an object, or other things that change
 // without the object becoming another one, or hands the object on as it is.
 func readsWhole(rules []*compile.Rule) bool {
-	return mention(rules, regexp.MustCompile(`status|resourceVersion|managedFields|generation\b|\brequest\.object\s*(\}|\||\)|,|=|$)|\bobject\s*(\)|,|=|!|$)`))
+	return mention(rules, regexp.MustCompile(`status|resourceVersion|managedFields|generation\b|\brequest\.object\s*(\}|\||\)|,|=|$)|^\s*object\s*$|\bobject\s*(\)|,|=|!)`))
 }
 
 // mention tells whether the text of a policy matches.
