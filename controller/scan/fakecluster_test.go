@@ -54,7 +54,6 @@ type fakeCluster struct {
 	paged   int                                      // objects of a page, where not 0
 	reads   []string                                 // what was asked of objects, but by watches
 	looks   []string                                 // at metadata of all objects
-	watches []string                                 // that were asked for: the resource and the version
 	streams map[apischema.GroupVersionResource]*watch.FakeWatcher
 }
 
@@ -102,7 +101,6 @@ func newFakeCluster(t *testing.T, reports ...runtime.Object) *fakeCluster {
 		asked := action.(clienttesting.WatchActionImpl)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.watches = append(c.watches, asked.GetResource().Resource+" "+asked.WatchRestrictions.ResourceVersion)
 		if err := c.refused[asked.GetResource()]; err != nil {
 			return true, nil, err
 		}
