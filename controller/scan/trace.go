@@ -130,10 +130,10 @@ func (p Policies) fingerprint(rules []*compile.Rule) uint64 {
 		said = append(said, r.PolicyName(), r.Name(), r.Target, r.Reaches)
 	}
 	for _, one := range policiesOfRules(rules) {
-		said = append(said, one.Annotations, one.Source.Get("spec"))
+		said = append(said, one.Annotations, one.Source.Get("spec").Value())
 	}
 	for _, e := range p.Exceptions {
-		said = append(said, e.Namespace, e.Name, e.Source.Get("spec"))
+		said = append(said, e.Namespace, e.Name, e.Source.Get("spec").Value())
 	}
 	return digest(said)
 }
