@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -221,11 +222,18 @@ func TestScanOfEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newFakeCluster(t)
 		c.put(configMaps, "a/map")
-		c.run(policiesOf(t, scanned))
+		c.refused[secrets] = forbidden(secrets)
+		s := c.run(policiesOf(t, scanned))
 		settle(0)
 		c.asked()
 		c.writes()
 		settle(25 * time.Hour)
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(s.metrics.rounds)
+		counted, err := registry.Gather()
+		if err != nil || counted[0].GetMetric()[0].GetCounter().GetValue() != 2 {
+			t.Errorf("%v scans were counted, %v", counted, err)
+		}
 		if asked := c.asked(); !slices.Contains(asked, "list configmaps") {
 			t.Errorf("in a day was read %v", asked)
 		}

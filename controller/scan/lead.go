@@ -173,6 +173,7 @@ func (l *leader) apply(ctx context.Context, p Policies, everything bool) (comple
 		} else if now != f.resource {
 			f.stop()
 			delete(l.kinds, kind)
+			l.passed(f.pass)
 		}
 	}
 	if everything {
@@ -195,11 +196,13 @@ func (l *leader) apply(ctx context.Context, p Policies, everything bool) (comple
 			f.lacking = cmp.Or(f.lacking, unread[rule])
 		}
 		anew := f.pass == nil || before != print || held && f.lacking == nil || everything && f.pass.done
+		counts := (everything || l.passes[f.pass]) && f.lacking == nil
 		if anew {
+			delete(l.passes, f.pass)
 			f.pass = newPass()
 			l.queue.Add(task{kind: kind})
 		}
-		if everything && f.lacking == nil {
+		if counts {
 			l.passes[f.pass] = true
 		}
 		scans = append(scans, kindScan{resource: r, rules: rules, lacking: f.lacking, anew: anew})
