@@ -211,6 +211,8 @@ type Options struct {
 	// Reports is the group of the reports about objects that are there:
 	// report.PolicyReports or report.OpenReports; empty for none.
 	Reports string
+	// ReportResults are the results that reports list besides fail, of report.OptionalResults.
+	ReportResults []string
 	// World is what rules without a native form look things up in, where objects are
 	// scanned for reports.
 	World scan.World

@@ -75,7 +75,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	}
 	if options.Reports != "" {
 		p.scanner, err = scan.New(config, scan.Options{
-			Report: report.ObjectOptions{Group: options.Reports, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
+			Report: report.ObjectOptions{Group: options.Reports, List: options.ReportResults, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
 			Changed: debouncer.trigger, Register: ctrlmetrics.Registry,
 		}, m.GetLogger().WithName("scan"))
 		if err != nil {

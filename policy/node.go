@@ -1,6 +1,11 @@
 package policy
 
-import "github.com/kvap/kvap/diag"
+import (
+	"regexp"
+	"slices"
+
+	"github.com/kvap/kvap/diag"
+)
 
 // A NodeKind is the JSON type of a Node.
 type NodeKind int
@@ -55,6 +60,15 @@ func (n *Node) Get(key string) *Node {
 		}
 	}
 	return nil
+}
+
+// Mentions tells whether some text in n matches, be it a key.
+func (n *Node) Mentions(text *regexp.Regexp) bool {
+	if n == nil {
+		return false
+	}
+	return text.MatchString(n.Str) || slices.ContainsFunc(n.Items, func(item *Node) bool { return item.Mentions(text) }) ||
+		slices.ContainsFunc(n.Fields, func(f Field) bool { return text.MatchString(f.Key) || f.Value.Mentions(text) })
 }
 
 // Bytes is about how long the text is that n was read from.

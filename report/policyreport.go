@@ -2,8 +2,11 @@ package report
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/kvap/kvap/report/doc"
 )
@@ -41,9 +44,13 @@ type ScanResult struct {
 // ObjectOptions are the choices of reports.
 type ObjectOptions struct {
 	Group string // PolicyReports or OpenReports
-	All   bool   // what passes and is skipped is listed too, not only counted
-	Max   int    // results in one report; what is more is counted only
+	// List are the results that are listed besides fail, and not only counted: of OptionalResults.
+	List []string
+	Max  int // results in one report; what is more is counted only
 }
+
+// OptionalResults are those that reports may list besides fail, the gravest first.
+func OptionalResults() []string { return []string{"error", "warn", "pass", "skip"} }
 
 // maxReportMessage bounds a message: a report is an object of the API server.
 const maxReportMessage = 1024
@@ -62,8 +69,8 @@ func ObjectReport(s ScannedObject, o ObjectOptions, now int64) map[string]any {
 	for _, r := range results {
 		n, _ := summary[r.Result].(int64)
 		summary[r.Result] = n + 1
-		if len(listed) < o.Max && (o.All || r.violates()) {
-			listed = append(listed, r.entry(o.Group, now))
+		if len(listed) < o.Max && (r.Result == "fail" || slices.Contains(o.List, r.Result)) {
+			listed = append(listed, r.entry(s.UID, o.Group, now))
 		}
 	}
 	if len(listed) == 0 {
@@ -96,13 +103,18 @@ func ObjectReport(s ScannedObject, o ObjectOptions, now int64) map[string]any {
 
 // gravity orders results.
 func gravity(result string) int {
-	return slices.Index([]string{"fail", "error", "warn", "pass", "skip"}, result)
+	return slices.Index(OptionalResults(), result) // fail comes first
 }
 
-func (r ScanResult) violates() bool { return gravity(r.Result) <= gravity("warn") }
+// id is the same as long as a rule says the same of an object: those who read reports tell results
+// apart by it, new ones from those that they know.
+func (r ScanResult) id(uid string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{uid, r.Policy, r.Rule, r.Result}, "\x00")))
+	return hex.EncodeToString(sum[:10])
+}
 
-// entry is a result in a report.
-func (r ScanResult) entry(group string, now int64) map[string]any {
+// entry is a result in the report about an object.
+func (r ScanResult) entry(uid, group string, now int64) map[string]any {
 	text := "message"
 	if group == OpenReports {
 		text = "description"
@@ -110,7 +122,7 @@ func (r ScanResult) entry(group string, now int64) map[string]any {
 	out := map[string]any{
 		"source": reportSource, "policy": r.Policy, "rule": r.Rule, "result": r.Result, "scored": r.Scored,
 		"timestamp":  map[string]any{"seconds": now, "nanos": int64(0)},
-		"properties": map[string]any{"process": "background scan"},
+		"properties": map[string]any{"process": "background scan", "resultID": r.id(uid)},
 	}
 	for key, value := range map[string]string{text: doc.Cut(r.Message, maxReportMessage), "category": r.Category, "severity": r.Severity} {
 		if value != "" {

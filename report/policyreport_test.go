@@ -28,7 +28,7 @@ func named(report map[string]any) []string {
 
 // A report lists failures, the gravest first, and counts everything.
 func TestObjectReport(t *testing.T) {
-	r := ObjectReport(scanned(), ObjectOptions{Group: PolicyReports, Max: 2}, 7)
+	r := ObjectReport(scanned(), ObjectOptions{Group: PolicyReports, List: []string{"error", "warn"}, Max: 2}, 7)
 	if got := named(r); !reflect.DeepEqual(got, []string{"a/p", "b/r"}) {
 		t.Errorf("listed are %v", got)
 	}
@@ -42,8 +42,27 @@ func TestObjectReport(t *testing.T) {
 	if text := entries(r)[1]["message"].(string); len([]rune(text)) != maxReportMessage {
 		t.Errorf("a message has %d characters", len([]rune(text)))
 	}
-	if all := named(ObjectReport(scanned(), ObjectOptions{Group: PolicyReports, Max: 10, All: true}, 7)); len(all) != 4 {
+	if all := named(ObjectReport(scanned(), ObjectOptions{Group: PolicyReports, Max: 10, List: OptionalResults()}, 7)); len(all) != 4 {
 		t.Errorf("all are %v", all)
+	}
+}
+
+// The id of a result is that of the rule, the object and what the rule says of it: neither a
+// message nor a time changes it.
+func TestResultID(t *testing.T) {
+	id := func(s ScannedObject, now int64) any {
+		return entries(ObjectReport(s, ObjectOptions{Group: PolicyReports, List: OptionalResults(), Max: 10}, now))[0]["properties"].(map[string]any)["resultID"]
+	}
+	s := scanned()
+	s.Results = s.Results[:1]
+	before := id(s, 7)
+	s.Results[0].Message = "other words"
+	if after := id(s, 8); after != before {
+		t.Errorf("%v became %v", before, after)
+	}
+	s.Results[0].Result = "pass"
+	if after := id(s, 8); after == before {
+		t.Error("a rule that passes has the id of one that fails")
 	}
 }
 
@@ -69,7 +88,7 @@ func TestNoReport(t *testing.T) {
 
 // A scan that finds what was found before gives the same report.
 func TestKeepTimes(t *testing.T) {
-	o := ObjectOptions{Group: PolicyReports, Max: 5}
+	o := ObjectOptions{Group: PolicyReports, List: OptionalResults(), Max: 5}
 	before, after := ObjectReport(scanned(), o, 7), ObjectReport(scanned(), o, 8)
 	if reflect.DeepEqual(before, after) {
 		t.Fatal("the times are the same")

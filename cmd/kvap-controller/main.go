@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,6 +28,7 @@ type controllerFlags struct {
 	kubeconfig, context string
 	release, reports    string
 	exclude, exceptions []string
+	results             []string // of reports
 	memoryLimit         int64
 	verbose             bool
 	incluster.Options
@@ -100,6 +103,7 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.Webhook.BindRepository, "bind-repository", false, "signatures and attestations of an image count only if they name the repository that it is in")
 	fs.BoolVar(&f.Webhook.LocalRegistries, "allow-local-registries", false, "let rules that verify images ask registries at addresses of this machine and its link")
 	command.AddChoice(fs, &f.reports, "reports", "none", "scan the objects that are there, and report what violates: wgpolicyk8s, openreports or none", "wgpolicyk8s", "openreports", "none")
+	fs.StringSliceVar(&f.results, "report-results", []string{"error", "warn"}, "the results that reports list besides fail, and not only count: of error, warn, pass and skip; none for none. With pass or skip there is a report about each object that a rule is about")
 	command.AddChoice(fs, (*string)(&f.Cleanup), "cleanup", "auto", "run CleanupPolicies, and delete what the label cleanup.kyverno.io/ttl ends: all, policies, none, or auto for all with --mode enforce and else policies", input.Words(incluster.Cleanings()...)...)
 	fs.IntVar(&f.CleanupLimit, "cleanup-limit", 0, "how many objects one run of a cleanup policy deletes at most; 0 for no limit")
 	fs.Int64Var(&f.memoryLimit, "memory-limit", 0, "the bytes of memory that the process may have: garbage is collected so that it stays below 90 % of them; 0 for no limit, and GOMEMLIMIT counts before it")
@@ -143,6 +147,9 @@ func (f controllerFlags) options() (o controller.Options, err error) {
 	o = f.Controller
 	o.Version = command.Version()
 	o.Reports = map[string]string{"wgpolicyk8s": report.PolicyReports, "openreports": report.OpenReports}[f.reports]
+	if o.ReportResults, err = reportResults(f.results); err != nil {
+		return o, err
+	}
 	if o.ExcludeNamespaces, err = command.ExcludedNamespaces(f.exclude); err != nil {
 		return o, err
 	}
@@ -153,4 +160,17 @@ func (f controllerFlags) options() (o controller.Options, err error) {
 		o.Release, err = input.Release(f.release)
 	}
 	return o, err
+}
+
+// reportResults are those of --report-results; "none" stands alone.
+func reportResults(given []string) ([]string, error) {
+	if slices.Equal(given, []string{"none"}) {
+		return nil, nil
+	}
+	for _, result := range given {
+		if !slices.Contains(report.OptionalResults(), result) {
+			return nil, fmt.Errorf("--report-results %s: want some of %s, or none", result, strings.Join(report.OptionalResults(), ", "))
+		}
+	}
+	return given, nil
 }

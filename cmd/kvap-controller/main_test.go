@@ -42,6 +42,7 @@ func TestRun(t *testing.T) {
 		{nil, exit.CodeRuntime, "kvap-controller: no cluster is configured: KUBECONFIG is nowhere, which is not there, or names none"},
 		{[]string{"--mode", "loud"}, exit.CodeUsage, "--mode loud: want one of shadow, enforce, off"},
 		{[]string{"--mdoe", "off"}, exit.CodeUsage, "unknown flag: --mdoe; did you mean --mode?"},
+		{[]string{"--report-results", "pass,fine"}, exit.CodeUsage, "--report-results fine: want some of error, warn, pass, skip, or none"},
 		{[]string{"policies"}, exit.CodeUsage, `kvap-controller takes no argument, and got "policies"`},
 	} {
 		var errs bytes.Buffer

@@ -31,10 +31,10 @@ spec:
 		o := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": ns},
 		}}
-		if j.passesOver(o) {
+		if j.excludes(o.GetNamespace()) {
 			t.Errorf("%s is passed over", ns)
 		}
-		scanned, err := j.Object(t.Context(), o)
+		scanned, err := j.Object(t.Context(), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ spec:
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "kube-public"},
 	}}
-	if !j.passesOver(o) {
+	if !j.excludes(o.GetNamespace()) {
 		t.Error("kube-public is judged, though no rule names it")
 	}
 }

@@ -58,11 +58,6 @@ func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
 	return j, nil
 }
 
-// passesOver tells of an object that no rule is asked about.
-func (j *Judge) passesOver(o *unstructured.Unstructured) bool {
-	return o.GetDeletionTimestamp() != nil || j.excludes(o.GetNamespace())
-}
-
 // excludes tells of a namespace that bindings leave out, and no rule names.
 func (j *Judge) excludes(ns string) bool {
 	return slices.Contains(j.excluded, ns) && !j.reached[ns]
@@ -73,12 +68,13 @@ func (j *Judge) asks(r *compile.Rule, ns string) bool {
 	return scannable(r) && (!slices.Contains(j.excluded, ns) || slices.Contains(r.Reaches, ns))
 }
 
-// Object is what the policies say of an object.
-func (j *Judge) Object(ctx context.Context, o *unstructured.Unstructured) (report.ScannedObject, error) {
+// Object is what the policies say of an object in a namespace; nil is one of those that
+// the judge knows, or none.
+func (j *Judge) Object(ctx context.Context, o *unstructured.Unstructured, namespace map[string]any) (report.ScannedObject, error) {
 	out := report.ScannedObject{
 		APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: string(o.GetUID()),
 	}
-	opinions, err := j.opinions(ctx, o)
+	opinions, err := j.opinions(ctx, o, namespace)
 	if err != nil {
 		return out, err
 	}
@@ -91,7 +87,7 @@ func (j *Judge) Object(ctx context.Context, o *unstructured.Unstructured) (repor
 }
 
 // opinions are those of the rules that are asked about objects that are there.
-func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured) ([]judge.Opinion, error) {
+func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured, namespace map[string]any) ([]judge.Opinion, error) {
 	o.SetManagedFields(nil)
 	data, found := j.client.Request(manifest.Object{Value: o.Object}, manifest.Object{})
 	if found.HasErrors() {
@@ -101,7 +97,7 @@ func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured) ([]j
 	if err != nil {
 		return nil, err
 	}
-	request.Scan = true
+	request.Scan, request.Namespace = true, namespace
 	opinions, err := j.judges.Judge(ctx, request)
 	return slices.DeleteFunc(opinions, func(opinion judge.Opinion) bool { return !j.asks(opinion.Rule.Rule, o.GetNamespace()) }), err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/kvap/kvap/translate"
 )
 
-const source = `apiVersion: kyverno.io/v1
+const owners = `apiVersion: kyverno.io/v1
 kind: ClusterPolicy
 metadata:
   name: owners
@@ -69,7 +69,7 @@ spec:
       validate: {message: No host., pattern: {spec: {hostNetwork: false}}}
 `
 
-func policies(t *testing.T) Policies { return policiesOf(t, source) }
+func policies(t *testing.T) Policies { return policiesOf(t, owners) }
 
 func policiesOf(t *testing.T, text string) Policies {
 	t.Helper()
@@ -107,7 +107,7 @@ func TestObject(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(object), &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		scanned, err := j.Object(t.Context(), o)
+		scanned, err := j.Object(t.Context(), o, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", object, err)
 		}
@@ -166,7 +166,7 @@ spec:
 		o := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": namespace},
 		}}
-		scanned, err := j.Object(t.Context(), o)
+		scanned, err := j.Object(t.Context(), o, nil)
 		if err != nil || len(scanned.Results) != 1 || scanned.Results[0].Result != want {
 			t.Errorf("%s: %+v, %v; want %s", namespace, scanned.Results, err, want)
 		}

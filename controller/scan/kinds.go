@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/compile"
@@ -25,19 +24,13 @@ func never(group, resource string) bool {
 // A resource is one whose objects are scanned.
 type resource struct {
 	apischema.GroupVersionResource
-	kind string
+	kind       string
+	namespaced bool
 }
 
-// is tells whether a report is about an object of a resource, in whatever version.
-func (r resource) is(o *unstructured.Unstructured) bool {
-	return scopeOf(o) == apischema.GroupKind{Group: r.Group, Kind: r.kind}
-}
-
-// scopeOf is the kind of the object that a report is about.
-func scopeOf(o *unstructured.Unstructured) apischema.GroupKind {
-	apiVersion, _, _ := unstructured.NestedString(o.Object, "scope", "apiVersion")
-	kind, _, _ := unstructured.NestedString(o.Object, "scope", "kind")
-	return apischema.FromAPIVersionAndKind(apiVersion, kind).GroupKind()
+// groupKind is the kind of its objects, in whatever version.
+func (r resource) groupKind() apischema.GroupKind {
+	return apischema.GroupKind{Group: r.Group, Kind: r.kind}
 }
 
 // resourcesOf are the resources, of those that the cluster serves and lists, that the
@@ -53,8 +46,8 @@ func resourcesOf(p Policies, served []*metav1.APIResourceList) []resource {
 			if strings.Contains(r.Name, "/") || never(gv.Group, r.Name) || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "watch") {
 				continue
 			}
-			if slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool { return p.about(rule, gv, r) }) {
-				out = append(out, resource{gv.WithResource(r.Name), r.Kind})
+			if one := (resource{gv.WithResource(r.Name), r.Kind, r.Namespaced}); len(asked(p, one)) > 0 {
+				out = append(out, one)
 			}
 		}
 	}
@@ -62,31 +55,24 @@ func resourcesOf(p Policies, served []*metav1.APIResourceList) []resource {
 }
 
 // asked are the rules that can say anything of a resource.
-func asked(p Policies, served []*metav1.APIResourceList, resource apischema.GroupVersionResource) (rules []*compile.Rule) {
-	for _, list := range served {
-		for _, r := range list.APIResources {
-			if list.GroupVersion != resource.GroupVersion().String() || r.Name != resource.Resource {
-				continue
-			}
-			for _, rule := range p.Compiled.Rules {
-				if p.about(rule, resource.GroupVersion(), r) {
-					rules = append(rules, rule)
-				}
-			}
+func asked(p Policies, r resource) (rules []*compile.Rule) {
+	for _, rule := range p.Compiled.Rules {
+		if p.about(rule, r) {
+			rules = append(rules, rule)
 		}
 	}
 	return rules
 }
 
 // about tells whether a rule can say anything of a resource.
-func (p Policies) about(rule *compile.Rule, gv apischema.GroupVersion, r metav1.APIResource) bool {
+func (p Policies) about(rule *compile.Rule, r resource) bool {
 	if !scannable(rule) && !(p.Triggers && rule.Source != nil && !rule.Source.Invalid && rule.Source.Generate != nil) {
 		return false
 	}
 	if rule.Target == translate.Native {
 		return slices.ContainsFunc(rule.Objects, func(i int) bool {
 			for _, m := range p.Compiled.Objects[i].Policy.Spec.MatchConstraints.ResourceRules {
-				if has(m.APIGroups, gv.Group) && has(m.APIVersions, gv.Version) && has(m.Resources, r.Name) {
+				if has(m.APIGroups, r.Group) && has(m.APIVersions, r.Version) && has(m.Resources, r.Resource) {
 					return true
 				}
 			}
@@ -94,16 +80,16 @@ func (p Policies) about(rule *compile.Rule, gv apischema.GroupVersion, r metav1.
 		})
 	}
 	return slices.ContainsFunc(rule.Forms, func(f *compile.Form) bool {
-		return f.Source != nil && f.Source.Match != nil && matchesKind(f.Source.Match, gv, r)
+		return f.Source != nil && f.Source.Match != nil && matchesKind(f.Source.Match, r)
 	})
 }
 
 // matchesKind tells whether a filter can mean a resource.
-func matchesKind(m *policy.MatchBlock, gv apischema.GroupVersion, r metav1.APIResource) bool {
+func matchesKind(m *policy.MatchBlock, r resource) bool {
 	return slices.ContainsFunc(m.Filters(), func(f *policy.Filter) bool {
 		return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {
 			s, ok := policy.ParseKind(k.Value)
-			return ok && s.Subresource == "" && word(s.Group, gv.Group) && word(s.Version, gv.Version) && word(s.Kind, r.Kind)
+			return ok && s.Subresource == "" && word(s.Group, r.Group) && word(s.Version, r.Version) && word(s.Kind, r.kind)
 		})
 	})
 }

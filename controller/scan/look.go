@@ -1,12 +1,12 @@
 package scan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -33,7 +33,11 @@ func NewLook(config *rest.Config, p Policies) (*Look, error) {
 // Known are the objects that rules look up: Namespaces, kvap's params, and ConfigMaps
 // with a fixed name.
 func (l *Look) Known(ctx context.Context) ([]map[string]any, error) {
-	return l.scanner.known(ctx, l.policies)
+	known, unread, err := l.scanner.known(ctx, l.policies)
+	for _, r := range l.policies.Compiled.Rules {
+		err = cmp.Or(err, unread[r])
+	}
+	return known, err
 }
 
 // Objects calls visit for each object that some rule of the policies can say anything
@@ -45,7 +49,7 @@ func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructure
 		return nil, err
 	}
 	for _, resource := range resourcesOf(l.policies, served) {
-		err := l.scanner.each(ctx, resource.GroupVersionResource, metav1.ListOptions{}, func(o *unstructured.Unstructured) error {
+		err := l.scanner.each(ctx, resource.GroupVersionResource, func(o *unstructured.Unstructured) error {
 			if o.GetDeletionTimestamp() != nil {
 				return nil
 			}
@@ -53,7 +57,7 @@ func (l *Look) Objects(ctx context.Context, visit func(*unstructured.Unstructure
 		})
 		if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 			passedOver = append(passedOver, resource.GroupResource().String())
-			l.unread = append(l.unread, asked(l.policies, served, resource.GroupVersionResource)...)
+			l.unread = append(l.unread, asked(l.policies, resource)...)
 			continue
 		}
 		if err != nil {

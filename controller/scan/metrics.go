@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	rounds  prometheus.Counter
 	took    prometheus.Histogram
+	judged  prometheus.Counter
 	errors  *prometheus.CounterVec // by what failed
 	reports prometheus.Gauge
 }
@@ -21,15 +22,16 @@ func newMetrics(register prometheus.Registerer) (*metrics, error) {
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "kvap_scan_duration_seconds", Help: "How long a scan of all objects took.", Buckets: prometheus.ExponentialBuckets(0.1, 2, 16),
 		}),
+		judged: prometheus.NewCounter(prometheus.CounterOpts{Name: "kvap_scan_objects_judged_total", Help: "Objects that were judged for reports: in scans of all objects, and when they changed."}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kvap_scan_errors_total", Help: "What failed of scans, and is tried again: to begin one, to read a resource, or to judge or report an object.",
+			Name: "kvap_scan_errors_total", Help: "What failed of scans, and is tried again: to begin one, to read a page of a resource, or to judge or report an object.",
 		}, []string{"what"}),
 		reports: prometheus.NewGauge(prometheus.GaugeOpts{Name: "kvap_scan_reports", Help: "Reports about objects that are there."}),
 	}
 	if register == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.rounds, m.took, m.errors, m.reports} {
+	for _, c := range []prometheus.Collector{m.rounds, m.took, m.judged, m.errors, m.reports} {
 		if err := register.Register(c); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
 			return nil, err
 		}

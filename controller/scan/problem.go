@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kvap/kvap/compile"
 )
@@ -15,29 +15,46 @@ import (
 type problems struct {
 	tell func() // that one came or went; nil for nobody
 
-	mu   sync.Mutex
-	all  error // why no scan begins
-	each []*problem
-	of   []*compile.Rule // of the policies that are scanned
+	mu      sync.Mutex
+	all     error // why no scan begins
+	each    []*problem
+	of      []*compile.Rule // of the policies that are scanned
+	reports [2]error        // why those in namespaces, and of the cluster, are not known
 }
 
 // A problem is what cannot be done of one resource.
 type problem struct {
+	kindScan
+	unread   error // why its objects are not read
+	unheard  error // why their changes are not heard
+	unknown  error // why their reports are not known
+	finished bool  // all its objects were judged by these rules
+	objects  map[types.UID]string
+	example  types.UID // one of the objects
+}
+
+// A kindScan is what is scanned of one resource.
+type kindScan struct {
 	resource resource
 	rules    []*compile.Rule // that are about it
-	unread   error           // why its objects are not read
-	unheard  error           // why their changes are not heard
-	scanned  bool            // its objects were listed since it is among those that are scanned
-	objects  map[string]string
-	example  string // the UID of one of the objects
+	lacking  error           // why nothing is judged by them
+	anew     bool            // not all is judged by them yet
 }
+
+// maxProblems bounds the objects of a resource of which a problem is kept. The others tell of theirs
+// when they are tried again.
+const maxProblems = 1000
 
 func (p *problem) String() string {
 	switch name := p.resource.GroupResource(); {
+	case p.lacking != nil:
+		return fmt.Sprintf("%s are not judged: %v", name, p.lacking)
 	case p.unread != nil:
 		return fmt.Sprintf("%s cannot be read: %v", name, p.unread)
 	case p.unheard != nil:
 		return fmt.Sprintf("changes of %s are not heard: %v", name, p.unheard)
+	case p.unknown != nil:
+		return p.unknown.Error()
 	case len(p.objects) > 0:
 		return fmt.Sprintf("reports about %s are not up to date, such as that of %s", name, p.objects[p.example])
 	}
@@ -57,31 +74,36 @@ func (s *Scanner) Problem(rules []*compile.Rule) (text string, known bool) {
 	for _, one := range p.each {
 		if slices.ContainsFunc(one.rules, func(r *compile.Rule) bool { return slices.Contains(rules, r) }) {
 			text = cmp.Or(text, one.String())
-			known = known && one.scanned
+			known = known && one.finished
 		}
 	}
 	return text, known || text != ""
 }
 
-// begin notes that a scan begins. What could not be done before counts until it is tried
+// begin notes what is scanned from now on. What could not be done before counts until it is tried
 // again.
-func (p *problems) begin(policies Policies, served []*metav1.APIResourceList, resources []resource) {
+func (p *problems) begin(policies Policies, scans []kindScan) {
 	p.mu.Lock()
-	changed := p.all != nil || p.each == nil
 	before := p.each
 	p.all, p.each, p.of = nil, []*problem{}, policies.Compiled.Rules
-	for _, r := range resources {
-		one := &problem{resource: r, objects: map[string]string{}}
-		if i := slices.IndexFunc(before, func(old *problem) bool { return old.resource == r }); i >= 0 {
+	for _, scan := range scans {
+		one := &problem{objects: map[types.UID]string{}}
+		if i := slices.IndexFunc(before, func(old *problem) bool { return old.resource == scan.resource }); i >= 0 {
 			one = before[i]
 		}
-		rules := asked(policies, served, r.GroupVersionResource)
-		one.scanned = one.scanned && !slices.ContainsFunc(rules, func(r *compile.Rule) bool { return !slices.Contains(one.rules, r) })
-		one.rules = rules
+		one.finished = one.finished && !scan.anew
+		one.kindScan, one.unknown = scan, p.reports[place(scan.resource.namespaced)]
 		p.each = append(p.each, one)
 	}
 	p.mu.Unlock()
-	p.changed(changed)
+	p.changed(true)
+}
+
+func place(namespaced bool) int {
+	if namespaced {
+		return 0
+	}
+	return 1
 }
 
 // failed notes why no scan begins; nil for one that did.
@@ -94,44 +116,59 @@ func (p *problems) failed(err error) {
 }
 
 // set notes what came of a task.
-func (p *problems) set(t task, err error) {
-	p.change(t.resource, func(one *problem) {
-		switch {
-		case t.name == "":
-			one.unread, one.scanned = err, one.scanned || err == nil
-		case err != nil:
-			one.objects[t.uid] = fmt.Sprintf("%s: %v", nameOf(t), err)
-		default:
+func (p *problems) set(r resource, t task, err error) {
+	if t.uid == "" {
+		return // which tells by itself
+	}
+	p.change(r, func(one *problem) {
+		if err == nil {
 			delete(one.objects, t.uid)
+		} else if len(one.objects) < maxProblems || one.objects[t.uid] != "" {
+			one.objects[t.uid] = fmt.Sprintf("%s: %v", t, err)
 		}
 	})
 }
 
-// heard notes whether changes of a resource are heard.
-func (p *problems) heard(r resource, err error) {
+// unread notes whether the objects of a resource are read.
+func (p *problems) unread(r resource, err error) {
+	p.change(r, func(one *problem) { one.unread = err })
+}
+
+// unheard notes whether changes of a resource are heard, which are read too.
+func (p *problems) unheard(r resource, err error) {
 	p.change(r, func(one *problem) { one.unheard = err })
 }
 
-// keep forgets the objects of a resource that are not there.
-func (p *problems) keep(r resource, there map[string]bool) {
-	p.change(r, func(one *problem) {
-		for uid := range one.objects {
-			if !there[uid] {
-				delete(one.objects, uid)
-			}
+// finish notes that all objects of a resource are judged.
+func (p *problems) finish(r resource) {
+	p.change(r, func(one *problem) { one.finished = true })
+}
+
+// unreported notes whether the reports are known that are in namespaces, or of the cluster.
+func (p *problems) unreported(namespaced bool, err error) {
+	p.mu.Lock()
+	p.reports[place(namespaced)] = err
+	changed := false
+	for _, one := range p.each {
+		if one.resource.namespaced == namespaced {
+			before := one.String()
+			one.unknown = err
+			changed = changed || one.String() != before
 		}
-	})
+	}
+	p.mu.Unlock()
+	p.changed(changed)
 }
 
 func (p *problems) change(r resource, how func(*problem)) {
 	p.mu.Lock()
 	i := slices.IndexFunc(p.each, func(one *problem) bool { return one.resource == r })
-	if i < 0 { // of a watch of the round before
+	if i < 0 { // it is not scanned any more
 		p.mu.Unlock()
 		return
 	}
 	one := p.each[i]
-	before, scanned := one.String(), one.scanned
+	before, finished := one.String(), one.finished
 	how(one)
 	if one.objects[one.example] == "" {
 		one.example = ""
@@ -140,7 +177,7 @@ func (p *problems) change(r resource, how func(*problem)) {
 			break
 		}
 	}
-	changed := one.String() != before || one.scanned != scanned
+	changed := one.String() != before || one.finished != finished
 	p.mu.Unlock()
 	p.changed(changed)
 }
@@ -149,11 +186,4 @@ func (p *problems) changed(is bool) {
 	if is && p.tell != nil {
 		p.tell()
 	}
-}
-
-func nameOf(t task) string {
-	if t.namespace == "" {
-		return t.name
-	}
-	return t.namespace + "/" + t.name
 }

@@ -10,7 +10,7 @@ import (
 func TestProblemOfWhatIsNotScanned(t *testing.T) {
 	old, added := &compile.Rule{}, &compile.Rule{}
 	s := &Scanner{}
-	s.problems.each = []*problem{{objects: map[string]string{}, rules: []*compile.Rule{old}}}
+	s.problems.each = []*problem{{kindScan: kindScan{rules: []*compile.Rule{old}}}}
 	s.problems.of = []*compile.Rule{old}
 	is := func(when string, rule *compile.Rule, want bool) {
 		t.Helper()
@@ -18,8 +18,8 @@ func TestProblemOfWhatIsNotScanned(t *testing.T) {
 			t.Errorf("%s: known is %t", when, known)
 		}
 	}
-	is("before its objects are listed", old, false)
-	s.problems.set(task{}, nil)
+	is("before its objects are judged", old, false)
+	s.problems.finish(resource{})
 	is("once they are", old, true)
 	is("of a rule that no scan has", added, false)
 }

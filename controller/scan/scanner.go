@@ -3,7 +3,7 @@ package scan
 import (
 	"context"
 	"errors"
-	"iter"
+	"fmt"
 	"sync"
 	"time"
 
@@ -13,19 +13,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/report"
 )
 
 // Options are the choices of a scanner.
 type Options struct {
 	Report report.ObjectOptions
-	// Every is after how long everything is scanned again.
+	// Every is after how long everything is judged again.
 	Every time.Duration
 	// Settle is how long changes of policies gather.
 	Settle time.Duration
@@ -83,19 +85,25 @@ func (s *Scanner) Set(p Policies) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policies = &p
-	s.ring()
-}
-
-// ring has the next round begin at once.
-func (s *Scanner) ring() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
 	}
 }
 
-// Run scans until the context ends: everything when policies have changed or it is
-// time, and else what changes.
+// latest are the policies that count.
+func (s *Scanner) latest() Policies {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.changed:
+	default:
+	}
+	return *s.policies
+}
+
+// Run keeps the reports until the context ends, beginning when there are policies. A scanner
+// may run several times, one after the other.
 func (s *Scanner) Run(ctx context.Context) error {
 	defer s.metrics.reports.Set(0) // the next leader tells
 	select {
@@ -103,76 +111,7 @@ func (s *Scanner) Run(ctx context.Context) error {
 		return nil
 	case <-s.changed:
 	}
-	delay := retryDelay
-	for ctx.Err() == nil {
-		pause(ctx, s.options.Settle)
-		s.mu.Lock()
-		policies := *s.policies
-		select {
-		case <-s.changed:
-		default:
-		}
-		s.mu.Unlock()
-		err := s.round(ctx, policies)
-		if err == nil || ctx.Err() != nil {
-			delay = retryDelay
-			continue
-		}
-		s.log.Error(err, "scanning the objects of the cluster")
-		s.metrics.failed("begin")
-		s.problems.failed(err)
-		pause(ctx, delay.Step())
-	}
-	return nil
-}
-
-// retryDelay is how long a round that cannot begin waits for the next.
-var retryDelay = wait.Backoff{Duration: 5 * time.Second, Factor: 2, Jitter: 0.1, Steps: 8, Cap: maxRetryDelay}
-
-// What failed is tried again after these times, at first and at last.
-const (
-	minRetryDelay = time.Second
-	maxRetryDelay = 10 * time.Minute
-)
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
-// round scans everything, and then what changes, until policies change or it is time
-// to begin anew. An error is one of what a round begins with.
-func (s *Scanner) round(ctx context.Context, p Policies) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	began := s.now()
-	r, err := s.begin(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer r.queue.ShutDown()
-	for _, resource := range r.resources {
-		r.try(ctx, task{resource: resource})
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	s.metrics.scanned(s.now().Sub(began))
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-time.After(s.options.Every):
-		case <-s.changed:
-			s.ring()
-		}
-		cancel() // what is left in the queue is of policies that do not count any more, or is in the next scan
-		r.queue.ShutDown()
-	}()
-	for r.next(ctx) {
-	}
-	return nil
+	return s.lead(ctx)
 }
 
 // served are the resources that the cluster serves, in their preferred versions. Some
@@ -186,27 +125,15 @@ func (s *Scanner) served() (lists []*metav1.APIResourceList, away map[apischema.
 }
 
 // pageSize is how many objects are read at a time.
-const pageSize = 250
+const pageSize = 100
 
-// pages are the objects of a resource. Where a list takes so long that the API server
-// has forgotten its version, the rest of it is of a later one.
-func (s *Scanner) pages(ctx context.Context, resource apischema.GroupVersionResource, o metav1.ListOptions) iter.Seq2[*unstructured.UnstructuredList, error] {
-	o.Limit = pageSize
-	return func(yield func(*unstructured.UnstructuredList, error) bool) {
-		for {
-			page, err := s.dynamic.Resource(resource).List(ctx, o)
-			if rest := remainder(err); rest != "" {
-				o.Continue = rest
-				continue
-			}
-			if !yield(page, err) || err != nil {
-				return
-			}
-			if o.Continue = page.GetContinue(); o.Continue == "" {
-				return
-			}
-		}
+// page is a page of the objects of a resource.
+func (s *Scanner) page(ctx context.Context, resource apischema.GroupVersionResource, token string) (*unstructured.UnstructuredList, error) {
+	page, err := s.dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: pageSize, Continue: token})
+	if rest := remainder(err); rest != "" { // what is left is of a later version
+		return s.page(ctx, resource, rest)
 	}
+	return page, err
 }
 
 // remainder is the token by which a list of which the version is forgotten goes on.
@@ -219,8 +146,9 @@ func remainder(err error) string {
 }
 
 // each calls visit for each object of a resource.
-func (s *Scanner) each(ctx context.Context, resource apischema.GroupVersionResource, o metav1.ListOptions, visit func(*unstructured.Unstructured) error) error {
-	for page, err := range s.pages(ctx, resource, o) {
+func (s *Scanner) each(ctx context.Context, resource apischema.GroupVersionResource, visit func(*unstructured.Unstructured) error) error {
+	for token := ""; ; {
+		page, err := s.page(ctx, resource, token)
 		if err != nil {
 			return err
 		}
@@ -229,6 +157,44 @@ func (s *Scanner) each(ctx context.Context, resource apischema.GroupVersionResou
 				return err
 			}
 		}
+		if token = page.GetContinue(); token == "" {
+			return nil
+		}
 	}
-	return nil
+}
+
+// known are the objects that rules look up: Namespaces, kvap's params, and the ConfigMaps that
+// rules name; and why one of those cannot be read, by the rule.
+func (s *Scanner) known(ctx context.Context, p Policies) (out []map[string]any, unread map[*compile.Rule]error, err error) {
+	keep := func(o *unstructured.Unstructured) error {
+		o.SetManagedFields(nil)
+		out = append(out, o.Object)
+		return nil
+	}
+	for _, resource := range []apischema.GroupVersionResource{namespacesResource, {Group: "kvap.dev", Version: "v1alpha1", Resource: "params"}} {
+		if err := s.each(ctx, resource, keep); err != nil && !apierrors.IsNotFound(err) {
+			return nil, nil, err
+		}
+	}
+	unread = map[*compile.Rule]error{}
+	looked := map[judge.Lookup]error{}
+	for _, r := range p.Compiled.Rules {
+		for _, l := range judge.Lookups(r) {
+			key := judge.Lookup{APIVersion: l.APIVersion, Kind: l.Kind, Namespace: l.Namespace, Name: l.Name}
+			if l.Kind != "ConfigMap" {
+				continue
+			}
+			if _, ok := looked[key]; !ok {
+				o, err := s.dynamic.Resource(apischema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(l.Namespace).Get(ctx, l.Name, metav1.GetOptions{})
+				if err == nil {
+					_ = keep(o)
+				}
+				looked[key] = client.IgnoreNotFound(err)
+			}
+			if err := looked[key]; err != nil {
+				unread[r] = fmt.Errorf("the %s cannot be read: %w", l, err)
+			}
+		}
+	}
+	return out, unread, ctx.Err()
 }

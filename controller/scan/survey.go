@@ -62,7 +62,7 @@ func (s *Survey) Object(ctx context.Context, o *unstructured.Unstructured) error
 		s.Excluded++
 		return nil
 	}
-	opinions, err := s.judge.opinions(ctx, o)
+	opinions, err := s.judge.opinions(ctx, o, nil)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package scan
 import (
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -118,11 +117,7 @@ func TestSurveyOfWhatMayNotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	configmaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	served := []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{
-		{Name: "configmaps", Kind: "ConfigMap"}, {Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim"},
-	}}}
-	s.Unread(asked(p, served, configmaps))
+	s.Unread(asked(p, resource{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "ConfigMap", true}))
 	got := map[string]bool{}
 	for r, v := range s.Violations() {
 		got[r.PolicyName()+"/"+r.Name()] = v.Unread

@@ -161,14 +161,5 @@ func readsUser(r *compile.Rule) bool {
 	if r.Source != nil { // not so in CEL, where a policy is one rule
 		source = r.Source.Source
 	}
-	return mentions(source, regexp.MustCompile(`\brequest\.userInfo\b|\{\{-?\s*serviceAccountName`))
-}
-
-// mentions tells whether some text of a node matches.
-func mentions(n *policy.Node, text *regexp.Regexp) bool {
-	if n == nil {
-		return false
-	}
-	return text.MatchString(n.Str) || slices.ContainsFunc(n.Items, func(item *policy.Node) bool { return mentions(item, text) }) ||
-		slices.ContainsFunc(n.Fields, func(f policy.Field) bool { return text.MatchString(f.Key) || mentions(f.Value, text) })
+	return source.Mentions(regexp.MustCompile(`\brequest\.userInfo\b|\{\{-?\s*serviceAccountName`))
 }

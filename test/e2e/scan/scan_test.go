@@ -5,6 +5,7 @@ package scan
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
@@ -91,6 +93,32 @@ func (c cluster) report(t *testing.T, kind string, o *unstructured.Unstructured)
 // start runs a control plane and a controller that writes reports.
 func start(t *testing.T) cluster {
 	t.Helper()
+	c, config := startPlane(t)
+	lead(t, config)
+	return c
+}
+
+// lead runs a controller that writes reports, until the test ends or stop is called.
+func lead(t *testing.T, config *rest.Config) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- controller.Run(ctx, config, controller.Options{Reports: report.PolicyReports}, logr.Discard())
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// startPlane runs a control plane with the definitions of kvap and of reports.
+func startPlane(t *testing.T) (cluster, *rest.Config) {
+	t.Helper()
 	ctrllog.SetLogger(logr.Discard())
 	plane, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err != nil {
@@ -111,17 +139,6 @@ func start(t *testing.T) cluster {
 	if err := plane.InstallCRDs(t.Context(), crds...); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- controller.Run(ctx, plane.Config(controlplane.Admin), controller.Options{Reports: report.PolicyReports}, logr.Discard())
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
@@ -130,7 +147,7 @@ func start(t *testing.T) cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster{c}
+	return cluster{c}, plane.Config(controlplane.Admin)
 }
 
 func TestReports(t *testing.T) {
