@@ -159,8 +159,8 @@ func (m *markup) table(rows [][]string) {
 	m.put("<div class=\"scroll\"><table>")
 	for i, row := range rows[:min(len(rows), mostRows+1)] {
 		m.put("<tr>")
-		for _, text := range row {
-			switch tone := toneOf(text); {
+		for column, text := range row {
+			switch tone := toneOf(rows[0][column], text); {
 			case i == 0 && text != "":
 				m.put("<th>%v</th>", strings.ToUpper(text[:1])+text[1:])
 			case tone != "":

@@ -2,6 +2,7 @@ package doc
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -131,7 +132,7 @@ func (t *terminal) table(rows [][]string) {
 	for i, row := range shown {
 		for column, cell := range row {
 			painted := cell
-			if colour := map[string]string{bad: "31", good: "32", fair: "33"}[toneOf(cell)]; colour != "" && t.text.Colour && i > 0 {
+			if colour := map[string]string{bad: "31", good: "32", fair: "33"}[toneOf(rows[0][column], cell)]; colour != "" && t.text.Colour && i > 0 {
 				painted = "\x1b[" + colour + "m" + cell + "\x1b[0m"
 			}
 			t.WriteString(painted)
@@ -150,8 +151,12 @@ const (
 	fair = "fair"
 )
 
-// toneOf is the tone of a cell, empty where it has none.
-func toneOf(cell string) string {
+// toneOf is the tone of a cell below a heading, empty where it has none. A policy that somebody
+// calls native has none.
+func toneOf(heading, cell string) string {
+	if slices.Contains([]string{"policy", "kind", "rule", "name", "old", "new", "unmanaged", "request"}, strings.ToLower(heading)) {
+		return ""
+	}
 	word, _, _ := strings.Cut(cell, " ")
 	switch word {
 	case "Fail", "fail", "deny", "error", "DISAGREE", "DISAGREE:", "disagree", "unsupported":
