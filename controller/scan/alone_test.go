@@ -1,16 +1,20 @@
 package scan
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/workqueue"
 )
 
 // A report that was written though the answer told of an error, or got lost, is kvap's.
@@ -171,4 +175,46 @@ func TestObjectThatTakesLong(t *testing.T) {
 		settle(0)
 		wantReports(t, c, "uid-map", "uid-new", "uid-slow")
 	})
+}
+
+// A kind that may not be read is asked for less and less often, and its problem stays the same.
+func TestKindThatMayNotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFakeCluster(t)
+		c.put(configMaps, "a/map")
+		c.refused[secrets] = forbidden(secrets)
+		told := 0
+		s := c.run(policiesOf(t, scanned))
+		settle(0)
+		wantReports(t, c, "uid-map")
+		s.problems.tell = func() { told++ }
+		c.metadata.ClearActions()
+		settle(time.Hour)
+		asked := 0
+		for _, action := range c.metadata.Actions() {
+			if action.GetResource() == secrets {
+				asked++
+			}
+		}
+		if asked > 20 || told > 5 {
+			t.Errorf("in an hour it was asked for %d times, and %d changes were told", asked, told)
+		}
+		c.refused[secrets] = nil
+		c.put(secrets, "a/secret")
+		settle(maxRetryDelay + time.Minute)
+		wantReports(t, c, "uid-map", "uid-secret")
+	})
+}
+
+// Objects that fail take turns, which are never further away than an hour; a page takes none.
+func TestRetries(t *testing.T) {
+	r := retries{workqueue.NewTypedItemExponentialFailureRateLimiter[task](minRetryDelay, maxRetryDelay), rate.NewLimiter(retriesPerSecond, 1)}
+	for i := range 50000 {
+		if got := r.When(task{uid: types.UID(strconv.Itoa(i))}); got > time.Hour {
+			t.Fatalf("object %d waits %s", i, got)
+		}
+	}
+	if got := r.When(task{name: "page"}); got != minRetryDelay {
+		t.Errorf("a page waits %s", got)
+	}
 }

@@ -114,6 +114,18 @@ func TestReportThatIsTouched(t *testing.T) {
 		if r, err = at.Get(t.Context(), "uid-map", metav1.GetOptions{}); err != nil || len(r.Object["results"].([]any)) != len(before.Object["results"].([]any)) {
 			t.Errorf("the results are %v, %v", r, err)
 		}
+		set("uid-another", "scope", "uid")(r)
+		set("another", "scope", "name")(r)
+		if _, err := at.Update(t.Context(), r, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		settle(0)
+		if r, err = at.Get(t.Context(), "uid-map", metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if name, _, _ := unstructured.NestedString(r.Object, "scope", "name"); name != "map" {
+			t.Errorf("the report about a map is about %q", name)
+		}
 		c.writes()
 		settle(time.Hour)
 		if wrote := c.writes(); len(wrote) != 0 {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"regexp"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,18 +58,32 @@ func (l *leader) newFollowed(ctx context.Context, r resource) *followed {
 	ctx, stop := context.WithCancel(ctx)
 	f := &followed{resource: r, stop: stop}
 	objects := l.metadata.Resource(r.GroupVersionResource)
+	var refused time.Duration // how long the next list waits; an informer lists one at a time
 	f.informer = newInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := objects.List(ctx, paged(o))
 			l.problems.unread(r, problemOf(ctx, o, err))
-			if err != nil {
+			switch {
+			case apierrors.IsForbidden(err): // client-go would ask twice a minute
 				l.passOver(f)
+				refused = min(max(2*refused, minRetryDelay), maxRetryDelay)
+				pause(ctx, refused)
+				return nil, err
+			case err != nil:
+				l.passOver(f)
+				if apierrors.IsNotFound(err) {
+					l.wake() // the kind may not be served any more
+				}
 				return nil, err
 			}
+			refused = 0
 			return traces(list)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := objects.Watch(ctx, o)
+			if o.SendInitialEvents != nil && apierrors.IsForbidden(err) {
+				return w, err // the informer lists then, and that tells
+			}
 			if o.SendInitialEvents == nil {
 				l.problems.unheard(r, problemOf(ctx, o, err))
 				return w, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kvap/kvap/compile"
 )
 
 // A leader is a scanner while it runs, with what it knows of the cluster.
@@ -63,17 +66,16 @@ const workers = 4
 // lead runs the informers, and the tasks that come of what they tell.
 func (s *Scanner) lead(ctx context.Context) error {
 	l := &leader{Scanner: s, kinds: map[apischema.GroupKind]*followed{}, passes: map[*pass]bool{}}
-	defer l.informers.Wait()
+	defer l.wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	again := true // a process may lead several times
 	tasks, err := controller.NewTypedUnmanaged("kvap-scan", controller.TypedOptions[task]{
 		Reconciler: reconcile.TypedFunc[task](l.reconcile), MaxConcurrentReconciles: workers, SkipNameValidation: &again,
 		Logger: logr.Discard(), // what fails is logged once
-		RateLimiter: workqueue.NewTypedMaxOfRateLimiter(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[task](minRetryDelay, maxRetryDelay),
-			&workqueue.TypedBucketRateLimiter[task]{Limiter: rate.NewLimiter(retriesPerSecond, 10*retriesPerSecond)},
-		),
+		RateLimiter: retries{
+			workqueue.NewTypedItemExponentialFailureRateLimiter[task](minRetryDelay, maxRetryDelay), rate.NewLimiter(retriesPerSecond, 10*retriesPerSecond),
+		},
 	})
 	if err != nil {
 		return err
@@ -82,6 +84,41 @@ func (s *Scanner) lead(ctx context.Context) error {
 		return err
 	}
 	return tasks.Start(ctx)
+}
+
+// wait waits for the informers, but not long: one may wait a minute for an API server that is away,
+// and they write nothing.
+func (l *leader) wait() {
+	ended := make(chan struct{})
+	go func() {
+		l.informers.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Second):
+	}
+}
+
+// retries are when what failed is tried again. Objects take turns. A page takes none, for all objects
+// of its kind wait for it.
+type retries struct {
+	workqueue.TypedRateLimiter[task]
+	turns *rate.Limiter
+}
+
+// When is how long a task waits that failed.
+func (r retries) When(t task) time.Duration {
+	delay := r.TypedRateLimiter.When(t)
+	if t.uid == "" {
+		return delay
+	}
+	turn := r.turns.Reserve()
+	if turn.Delay() > time.Hour { // everything is looked at before that
+		turn.Cancel()
+		return time.Hour
+	}
+	return max(delay, turn.Delay())
 }
 
 func (l *leader) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[task]) error {
@@ -130,6 +167,7 @@ func (l *leader) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-l.changed:
+			delay = backoff
 		case <-time.After(wait):
 		}
 	}
@@ -209,7 +247,10 @@ func (l *leader) apply(ctx context.Context, p Policies, everything bool) (comple
 	}
 	l.problems.begin(p, scans)
 	l.informers.Go(func() { l.sweep(nil) })
-	return len(unread) == 0, nil
+	unserved := slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool {
+		return scannable(rule) && !slices.ContainsFunc(scans, func(s kindScan) bool { return slices.Contains(s.rules, rule) })
+	})
+	return len(unread) == 0 && len(away) == 0 && !unserved, nil
 }
 
 // reconcile does a task. What fails for one keeps no other.

@@ -46,6 +46,9 @@ func (l *leader) nextPage(ctx context.Context, f *followed) error {
 	for i := range page.Items {
 		o := &unstructured.Unstructured{Object: page.Items[i].Object}
 		t := task{f.groupKind(), o.GetNamespace(), o.GetName(), o.GetUID()}
+		if t.uid == "" {
+			continue // a report is about a UID
+		}
 		if !f.judge.excludes(t.namespace) || l.reportsOf(f.namespaced).digest(t) != 0 {
 			pass.page[t] = o
 			l.queue.Add(t)

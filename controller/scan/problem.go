@@ -99,6 +99,13 @@ func (p *problems) begin(policies Policies, scans []kindScan) {
 	p.changed(true)
 }
 
+// forget has nothing known, as before the first scan: another replica may lead meanwhile.
+func (p *problems) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all, p.each, p.of, p.reports = nil, nil, nil, [2]error{}
+}
+
 func place(namespaced bool) int {
 	if namespaced {
 		return 0

@@ -22,4 +22,6 @@ func TestProblemOfWhatIsNotScanned(t *testing.T) {
 	s.problems.finish(resource{})
 	is("once they are", old, true)
 	is("of a rule that no scan has", added, false)
+	s.problems.forget()
+	is("when another replica leads", old, false)
 }

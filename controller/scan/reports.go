@@ -58,7 +58,9 @@ func (l *leader) newReports(namespaced bool) *reports {
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			w, err := r.at.Watch(ctx, selected(o))
-			tell(ctx, o, err)
+			if o.SendInitialEvents == nil || !apierrors.IsForbidden(err) { // else the informer lists then, and that tells
+				tell(ctx, o, err)
+			}
 			return w, err
 		},
 	}, l.dynamic, &unstructured.Unstructured{}, traceOf)
@@ -66,13 +68,13 @@ func (l *leader) newReports(namespaced bool) *reports {
 		AddFunc: func(o any, first bool) {
 			l.metrics.reports.Inc()
 			if !first {
-				l.compare(o, true)
+				l.compare(nil, o, true)
 			}
 		},
-		UpdateFunc: func(_, o any) { l.compare(o, true) },
+		UpdateFunc: func(before, o any) { l.compare(before, o, true) },
 		DeleteFunc: func(o any) {
 			l.metrics.reports.Dec()
-			l.compare(o, false)
+			l.compare(nil, o, false)
 		},
 	})
 	return r
@@ -97,8 +99,9 @@ func (l *leader) reportsOf(namespaced bool) *reports {
 	return l.reports[1]
 }
 
-// compare has the object judged of a report that is not as it should be.
-func (l *leader) compare(o any, there bool) {
+// compare has the object judged of a report that is not as it should be. Where somebody has changed
+// what a report is about, it is the object that it was about before.
+func (l *leader) compare(before, o any, there bool) {
 	is := told(o)
 	if is == nil {
 		return
@@ -109,14 +112,27 @@ func (l *leader) compare(o any, there bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := l.kinds[is.about.kind]
+	about := is.about
+	if was := told(before); was != nil && !l.knows(about) && l.knows(was.about) {
+		about = was.about
+	}
+	f := l.kinds[about.kind]
 	if f == nil {
+		if there && l.away != nil && !l.away[about.kind.Group] { // written by rules that do not count any more
+			l.queue.Add(about)
+		}
 		return
 	}
-	wanted, judged := f.pass.judged[is.about.uid]
-	if judged && wanted.report != digest || !judged && there && !f.has(is.about) {
-		l.queue.Add(is.about)
+	wanted, judged := f.pass.judged[about.uid]
+	if judged && wanted.report != digest || !judged && there && !f.has(about) {
+		l.queue.Add(about)
 	}
+}
+
+// knows tells whether an object of a kind that is followed is known to be there.
+func (l *leader) knows(t task) bool {
+	f := l.kinds[t.kind]
+	return f != nil && f.has(t)
 }
 
 // digest is of what the report about an object says; 0 where there is none.

@@ -85,6 +85,11 @@ func (s *Scanner) Set(p Policies) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policies = &p
+	s.wake()
+}
+
+// wake has it looked at again what is to be scanned.
+func (s *Scanner) wake() {
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -106,6 +111,7 @@ func (s *Scanner) latest() Policies {
 // may run several times, one after the other.
 func (s *Scanner) Run(ctx context.Context) error {
 	defer s.metrics.reports.Set(0) // the next leader tells
+	defer s.problems.forget()
 	select {
 	case <-ctx.Done():
 		return nil
