@@ -108,3 +108,15 @@ func TestEmptyReport(t *testing.T) {
 		t.Errorf("summary: %q", got)
 	}
 }
+
+// What became CEL as asked is no failure in any format.
+func TestRulesInCEL(t *testing.T) {
+	c := report.Conversion{Policies: []report.Policy{{Name: "p", Kind: "ClusterPolicy", Rules: []report.Rule{
+		{Name: "becomes", Target: report.CEL}, {Name: "stays", Target: report.Left, Reason: "why"},
+	}}}}
+	d := c.Document(report.ConversionView{Strict: true})
+	cases := d.Suites.Suites[0].Cases
+	if cases[0].Failure != nil || cases[0].Skipped != nil || cases[1].Failure == nil {
+		t.Errorf("%+v", cases)
+	}
+}

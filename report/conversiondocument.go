@@ -72,9 +72,11 @@ func (c Conversion) Document(v ConversionView) doc.Document {
 		for _, r := range p.Rules {
 			rows = append(rows, []string{titles[i], doc.OrDash(r.Name), doc.OrDash(r.Type), string(r.Target), codeTexts(r.Codes), doc.OrDash(strings.Join(r.Objects, " "))})
 			one := doc.JUnitCase{Class: suite.Name, Name: r.Name, File: p.File, Line: r.Line}
-			if message := (&doc.JUnitMessage{Message: codeTexts(r.Codes) + ": " + r.Reason}); r.Target != Native && v.Strict {
+			switch message := (&doc.JUnitMessage{Message: codeTexts(r.Codes) + ": " + r.Reason}); {
+			case !r.stays():
+			case v.Strict:
 				one.Failure = message
-			} else if r.Target != Native {
+			default:
 				one.Skipped = message
 			}
 			suite.Cases = append(suite.Cases, one)
@@ -99,7 +101,7 @@ func (c Conversion) staying() doc.Section {
 	titles := c.titles()
 	for i, p := range c.Policies {
 		for _, r := range p.Rules {
-			if r.Target == Native || r.Target == CEL {
+			if !r.stays() {
 				continue
 			}
 			var code diag.Code
@@ -111,6 +113,9 @@ func (c Conversion) staying() doc.Section {
 	}
 	return s
 }
+
+// stays reports whether a rule became nothing of what was asked for.
+func (r Rule) stays() bool { return r.Target != Native && r.Target != CEL }
 
 // stayingItem is a rule that stays where it is.
 func stayingItem(policy, file string, r Rule, code diag.Code) doc.Item {
