@@ -24,15 +24,19 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kvap/kvap/controller/webhook/registration"
 	"github.com/kvap/kvap/test/controlplane"
 	"github.com/kvap/kvap/test/e2e/testcluster"
 )
 
-// ownConfigurations are the validating configurations that the controller made.
+// ownConfigurations are the validating configurations by which the controller has requests judged,
+// without the one by which policies are checked when they are written.
 func (c *cluster) ownConfigurations(ctx context.Context) ([]admissionregistrationv1.ValidatingWebhookConfiguration, error) {
 	var list admissionregistrationv1.ValidatingWebhookConfigurationList
 	err := c.List(ctx, &list, client.MatchingLabels{"app.kubernetes.io/managed-by": "kvap-controller"})
-	return list.Items, err
+	return slices.DeleteFunc(list.Items, func(o admissionregistrationv1.ValidatingWebhookConfiguration) bool {
+		return o.Name == registration.PoliciesName
+	}), err
 }
 
 // versions are those of the configurations, and of the canary.

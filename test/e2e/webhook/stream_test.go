@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kvap/kvap/test/e2e/testcluster"
 )
@@ -191,15 +190,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	testcluster.Soon(t, "the end of the configurations", func() bool {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("admissionregistration.k8s.io/v1")
-		list.SetKind("ValidatingWebhookConfigurationList")
-		if err := shared.List(t.Context(), list, client.MatchingLabels{"app.kubernetes.io/managed-by": "kvap-controller"}); err != nil {
-			t.Fatal(err)
-		}
-		return len(list.Items) == 0
-	})
+	shared.configurations(t, "ValidatingWebhookConfiguration", 0)
 	if _, err := shared.try(t.Context(), t, unowned); err != nil {
 		t.Error(fmt.Errorf("refused with no policy: %w", err))
 	}
