@@ -320,9 +320,6 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 		meta := l.Opts.Schemas.ObjectMeta()
 		if !l.OfTemplate && t.HasName() {
 			meta = Named(meta)
-			if t.Scope == native.Namespaced {
-				meta = with(meta, "namespace")
-			}
 		}
 		if !l.OfTemplate && !mutates {
 			meta = validatedMeta(meta, t)
@@ -378,16 +375,12 @@ func RefuseMetadata(l *Lowering, p *policy.Node) {
 }
 
 // Named is metadata with a name.
-func Named(meta *schema.Type) *schema.Type { return with(meta, "name") }
-
-// with is metadata with a field that the API server sets before it asks: the name, made of a
-// generateName, and in a namespace that of the request.
-func with(meta *schema.Type, field string) *schema.Type {
+func Named(meta *schema.Type) *schema.Type {
 	out := *meta
 	out.Fields = maps.Clone(meta.Fields)
-	f := *meta.Fields[field]
-	f.Required = true
-	out.Fields[field] = &f
+	name := *meta.Fields["name"]
+	name.Required = true
+	out.Fields["name"] = &name
 	return &out
 }
 
