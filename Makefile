@@ -56,15 +56,15 @@ test: ## unit, golden, script and import tests: no cluster, no network but for t
 	GOGC=off GOMEMLIMIT=1GiB go test ./...
 
 # Tests with a control plane wait most of the time, so more of them run at once than
-# there are cores, those that take longest first.
-E2E := KVAP_PROGRAMS=$(CURDIR)/bin go test -count=1 -tags e2e,grpcnotrace
+# there are cores, those that take longest first. The servers are built before, so that the
+# time that tests have is theirs.
+E2E := go run ./tools/servers && KVAP_PROGRAMS=$(CURDIR)/bin go test -count=1 -tags e2e,grpcnotrace
 
 e2e: build ## all that needs a real control plane, KUBERNETES=1.37.2 for another one; its first build takes several minutes
-	go run ./tools/servers
 	$(E2E) -p 3 -timeout 40m $(addprefix ./test/e2e/,controller migrate webhook replay) ./test/e2e/... ./test/controlplane
 
 e2e-oldest: build ## that the API server of Kubernetes 1.30 takes what convert writes for it, and judges the same
-	KVAP_KUBERNETES=1.30.14 $(E2E) -timeout 40m ./test/e2e
+	export KVAP_KUBERNETES=1.30.14; $(E2E) -timeout 40m ./test/e2e
 
 budget: ## that no guard stops what its validations take, up to the largest objects: three minutes
 	go test -count=1 -timeout 60m ./fixtures -run TestBudget -long
