@@ -2,6 +2,7 @@ package doc
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"strings"
 	"testing"
 
@@ -81,5 +82,22 @@ func TestListsAreNeverNull(t *testing.T) {
 	}
 	if value.Parts[0].Names != nil || value.One.Names != nil {
 		t.Error("the value was changed")
+	}
+}
+
+// What JUnit is written of may have any characters; what is written can be read.
+func TestJUnitOfAnyText(t *testing.T) {
+	odd := "a\x00\x1b[31m<&\">\ufffe"
+	d := Document{Suites: Suites{Name: odd, Suites: []JUnitSuite{{Name: odd, Cases: []JUnitCase{{Name: odd, Failure: &JUnitMessage{Message: odd, Text: odd}}, {Name: "b"}}}}}}
+	text := written(t, d, "junit")
+	var read Suites
+	if err := xml.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if got := read.Suites[0].Cases[0].Failure; got.Message != "a\ufffd\ufffd[31m<&\">\ufffd" || got.Text != got.Message {
+		t.Errorf("%q", got)
+	}
+	if read.Tests != 2 || read.Failures != 1 {
+		t.Errorf("%d tests, %d failures", read.Tests, read.Failures)
 	}
 }

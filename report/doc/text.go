@@ -62,16 +62,6 @@ func githubProperty(s string) string {
 	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(githubData(s))
 }
 
-// inXML replaces what XML has no form for, such as control characters.
-func inXML(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' && r != '\n' || r == 0xFFFE || r == 0xFFFF {
-			return '\ufffd'
-		}
-		return r
-	}, s)
-}
-
 // OrDash is a cell that is never empty.
 func OrDash(s string) string {
 	if s == "" {
