@@ -190,7 +190,7 @@ func resultRow(o judge.Opinion, result string) report.ScanResult {
 		_, name, _ := strings.Cut(e, "/")
 		row.Exceptions = append(row.Exceptions, name)
 	}
-	if o.Mutation != nil && o.Mutation.Idle() {
+	if o.Mutation != nil && o.Mutation.Idle() && len(o.Exceptions) == 0 {
 		row.Message = "the object is as the rule makes it"
 	}
 	if o.Native == apiserver.Unknown || row.Message == "" && result != "pass" {
