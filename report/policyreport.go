@@ -119,11 +119,17 @@ func (r ScanResult) id(uid string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// properties are those of a result, as Kyverno names them.
+// maxProperties bounds how many a rule may have of its own.
+const maxProperties = 20
+
+// properties are those of a result, as Kyverno names them. A value that is too long is left out: half
+// of it could be read by nobody.
 func (r ScanResult) properties(uid string) map[string]any {
 	out := map[string]any{}
-	for key, value := range r.Properties {
-		out[key] = doc.Cut(value, maxReportMessage)
+	for _, key := range slices.Sorted(maps.Keys(r.Properties)) {
+		if value := r.Properties[key]; len(value) <= 4*maxReportMessage && len(key) <= maxReportMessage && len(out) < maxProperties {
+			out[key] = value
+		}
 	}
 	if len(r.Exceptions) > 0 {
 		out["exceptions"] = doc.Cut(strings.Join(r.Exceptions, ","), maxReportMessage)

@@ -72,7 +72,7 @@ func TestResultProperties(t *testing.T) {
 	s := scanned()
 	s.Results = []ScanResult{
 		{Policy: "p", Rule: "r", Result: "skip", Exceptions: []string{"a", "b"}},
-		{Policy: "p", Rule: "s", Result: "fail", Admission: true, Properties: map[string]string{"process": "mine", "team": strings.Repeat("x", 2000), "resultID": ""}},
+		{Policy: "p", Rule: "s", Result: "fail", Admission: true, Properties: map[string]string{"process": "mine", "team": strings.Repeat("x", 2000), "resultID": "", "long": strings.Repeat("x", 5000)}},
 	}
 	var got []map[string]any
 	for _, e := range entries(ObjectReport(s, ObjectOptions{Group: PolicyReports, List: OptionalResults(), Max: 10}, 7)) {
@@ -84,7 +84,7 @@ func TestResultProperties(t *testing.T) {
 		got = append(got, properties)
 	}
 	want := []map[string]any{
-		{"process": "admission review", "team": strings.Repeat("x", maxReportMessage-1) + "…"}, {"process": "background scan", "exceptions": "a,b"},
+		{"process": "admission review", "team": strings.Repeat("x", 2000)}, {"process": "background scan", "exceptions": "a,b"},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
