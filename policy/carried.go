@@ -22,7 +22,8 @@ const hubGroup = "policy.open-cluster-management.io"
 // carried reads the policies that an object of that group carries. The others that it carries are
 // passed over, as they are in a file.
 func (f *File) carried(doc *Node, known diag.List) (ds diag.List) {
-	before := len(f.Policies) + len(f.Exceptions) + len(f.Cleanups) + len(f.Unread)
+	policies := len(f.Policies)
+	before := policies + len(f.Exceptions) + len(f.Cleanups) + len(f.Unread)
 	spec := doc.Get("spec")
 	for _, key := range []string{"policy-templates", "object-templates"} {
 		list := spec.Get(key)
@@ -46,8 +47,11 @@ func (f *File) carried(doc *Node, known diag.List) (ds diag.List) {
 	if len(f.Policies)+len(f.Exceptions)+len(f.Cleanups)+len(f.Unread) == before && len(ds) == 0 {
 		return diag.List{otherKind(doc, doc.Get("kind").text(), doc.Get("apiVersion").text())}
 	}
+	for _, p := range f.Policies[policies:] { // in the end it is the document
+		p.Carrier = doc
+	}
 	if doc.Pos.Path == "" {
-		ds = append(ds, diag.Notef(doc.Pos, diag.OtherKind, "the policies that this %s carries are read; put the objects that they become in their place", doc.Get("kind").text()))
+		ds = append(ds, diag.Notef(doc.Pos, diag.OtherKind, "the policies that this %s carries are read; a folder that is written has the objects that they become in their place", doc.Get("kind").text()))
 	}
 	return ds
 }

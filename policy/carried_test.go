@@ -50,6 +50,9 @@ func TestCarriedPolicies(t *testing.T) {
 	if found.HasErrors() || len(f.Policies) != 2 || f.Policies[0].Name != "team" || f.Policies[1].Name != "direct" {
 		t.Fatalf("%v, %v", f.Policies, found)
 	}
+	if at := f.Policies[0].Carrier; at != f.Policies[1].Carrier || at.Pos.Line != 2 {
+		t.Errorf("they are carried by %v", at.Pos)
+	}
 	rule := f.Policies[0].Rules[0]
 	if rule.Pos.Line != 20 || rule.Pos.Path != "spec.policy-templates[0].objectDefinition.spec.object-templates[0].objectDefinition.spec.rules[0]" {
 		t.Errorf("the rule is at %v %s", rule.Pos, rule.Pos.Path)

@@ -26,6 +26,8 @@ type Policy struct {
 	Namespace   string // of a namespaced kind; "default" where the source names none
 	Labels      map[string]string
 	Annotations map[string]string
+	// Carrier is the document of Open Cluster Management that carries the policy; nil where none does.
+	Carrier *Node
 
 	Action        Action // of rules that name none
 	Overrides     []ActionOverride
