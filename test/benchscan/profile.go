@@ -25,7 +25,7 @@ func (b *bench) profile(ctx context.Context, profile, file string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // it is read
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
