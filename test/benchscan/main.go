@@ -28,7 +28,6 @@ import (
 type bench struct {
 	policies, objects, namespaces int
 	rate                          int    // of violations a second
-	only                          string // names of steps
 	profiles                      string // a folder, or nothing
 
 	folder, program string
@@ -49,20 +48,20 @@ func main() {
 	flag.IntVar(&b.objects, "objects", 100000, "how many objects")
 	flag.IntVar(&b.namespaces, "namespaces", 300, "how many namespaces they are in")
 	flag.IntVar(&b.rate, "rate", 1000, "how many violations a second are made, for ten seconds")
-	flag.StringVar(&b.only, "steps", "", "of first, rest, outage, watches, violations and killed, those to take; all by default")
+	steps := flag.String("steps", allSteps, "what happens, in this order, beginning with first or killed")
 	flag.StringVar(&b.profiles, "profile", "", "keep profiles of the controller in this folder; their taking costs")
 	update := flag.String("update", "", "write the table into this document, between its marks")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := b.run(ctx, *update); err != nil {
+	if err := b.run(ctx, *steps, *update); err != nil {
 		fmt.Fprintln(os.Stderr, "benchscan:", err)
 		os.Exit(1)
 	}
 }
 
-func (b *bench) run(ctx context.Context, update string) (err error) {
+func (b *bench) run(ctx context.Context, steps, update string) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if b.folder, err = os.MkdirTemp("", "kvap-bench-"); err != nil {
@@ -92,7 +91,7 @@ func (b *bench) run(ctx context.Context, update string) (err error) {
 			b.controller.kill()
 		}
 	}()
-	rows, err := b.measure(ctx)
+	rows, err := b.measure(ctx, steps)
 	table := b.render(rows)
 	if err != nil || update == "" {
 		fmt.Print(table)

@@ -100,7 +100,7 @@ func (p *process) counts(ctx context.Context) (c counts, err error) {
 	if err != nil {
 		return c, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it is read
+	defer response.Body.Close()    //nolint:errcheck // it is read
 	values := map[string]float64{} // by name; those with labels together
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {

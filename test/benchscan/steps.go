@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,26 +21,20 @@ type outcome struct {
 	memory   memoryUse
 }
 
-// A step is something that happens, and says what.
-type step struct {
-	name string
-	do   func(context.Context) (string, error)
-}
-
-// steps are all, in their order. Each but the last goes on from the first.
-func (b *bench) steps() []step {
-	return []step{
-		{"first", b.firstRound}, {"rest", b.rest}, {"outage", b.outage}, {"watches", b.cutWatches}, {"violations", b.violations}, {"killed", b.killed},
-	}
-}
+// allSteps are the names of the steps, in their order: first and killed start the controller.
+const allSteps = "first,rest,outage,watches,violations,killed"
 
 // measure has an outcome for each step. What is written is counted until some seconds after it.
-func (b *bench) measure(ctx context.Context) (rows []outcome, err error) {
-	for _, s := range b.steps() {
-		if b.only != "" && !slices.Contains(strings.Split(b.only, ","), s.name) {
-			continue
+func (b *bench) measure(ctx context.Context, steps string) (rows []outcome, err error) {
+	known := map[string]func(context.Context) (string, error){
+		"first": b.firstRound, "rest": b.rest, "outage": b.outage, "watches": b.cutWatches, "violations": b.violations, "killed": b.killed,
+	}
+	for name := range strings.SplitSeq(steps, ",") {
+		do, ok := known[name]
+		if !ok {
+			return rows, fmt.Errorf("there is no step %q", name)
 		}
-		r, err := b.measureOne(ctx, s.do)
+		r, err := b.measureOne(ctx, do)
 		if err != nil {
 			return rows, err
 		}
@@ -170,7 +163,7 @@ func (b *bench) violations(ctx context.Context) (string, error) {
 	return what, err
 }
 
-// killed ends the controller in the middle of a first round, and starts it again.
+// killed ends the controller within a first round, and starts it again.
 func (b *bench) killed(ctx context.Context) (string, error) {
 	what := "the controller is killed"
 	if b.controller != nil {
@@ -184,7 +177,7 @@ func (b *bench) killed(ctx context.Context) (string, error) {
 	if err := b.start(ctx); err != nil {
 		return what, err
 	}
-	if _, err := b.controller.until(ctx, func(c counts) bool { return c.reports >= b.violating/2 }); err != nil {
+	if _, err := b.controller.until(ctx, func(c counts) bool { return c.reports >= b.violating/3 }); err != nil {
 		return what, err
 	}
 	b.controller.kill()
