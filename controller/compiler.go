@@ -278,7 +278,12 @@ func (r *reconciler) scan(in policyList, result compile.Result, schemas *schema.
 		return
 	}
 	r.scanned = append([]*compile.Rule{}, result.Rules...)
+	since := map[*policy.Policy]time.Time{}
+	for _, s := range in.sources {
+		since[s.policy] = s.since
+	}
 	r.scanner.Set(scan.Policies{
 		Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.options.ExcludeNamespaces, World: r.options.World,
+		ForReports: true, Since: since,
 	})
 }

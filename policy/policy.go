@@ -142,6 +142,8 @@ type Rule struct {
 	// SkipBackground is skipBackgroundRequests, true by default: what the engine's
 	// own controller does triggers nothing.
 	SkipBackground bool
+	// Properties are what reports tell of the rule's results besides: texts, with variables.
+	Properties []Pair
 	// Deletes tells of a rule that denies what a cleanup policy deletes, see Cleanup.AsRule: a
 	// text of the object is no pattern where that would make its preconditions true.
 	Deletes bool

@@ -39,6 +39,12 @@ type ScanResult struct {
 	Category string
 	Severity string // critical, high, medium, low or info; empty where the policy says none
 	Scored   bool
+	// Exceptions are the names of those that made the rule skip, and Properties what reports tell
+	// besides.
+	Exceptions []string
+	Properties map[string]string
+	// Admission tells of a policy whose rules are not asked in the background.
+	Admission bool
 }
 
 // ObjectOptions are the choices of reports.
@@ -113,12 +119,28 @@ func (r ScanResult) id(uid string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
+// properties are those of a result, as Kyverno names them.
+func (r ScanResult) properties(uid string) map[string]any {
+	out := map[string]any{}
+	for key, value := range r.Properties {
+		out[key] = doc.Cut(value, maxReportMessage)
+	}
+	if len(r.Exceptions) > 0 {
+		out["exceptions"] = doc.Cut(strings.Join(r.Exceptions, ","), maxReportMessage)
+	}
+	out["process"], out["resultID"] = "background scan", r.id(uid)
+	if r.Admission {
+		out["process"] = "admission review"
+	}
+	return out
+}
+
 // entry is a result in the report about an object.
 func (r ScanResult) entry(uid string, now int64) map[string]any {
 	out := map[string]any{
 		"source": reportSource, "policy": r.Policy, "rule": r.Rule, "result": r.Result, "scored": r.Scored,
 		"timestamp":  map[string]any{"seconds": now, "nanos": int64(0)},
-		"properties": map[string]any{"process": "background scan", "resultID": r.id(uid)},
+		"properties": r.properties(uid),
 	}
 	for key, value := range map[string]string{"message": doc.Cut(r.Message, maxReportMessage), "category": r.Category, "severity": r.Severity} {
 		if value != "" {

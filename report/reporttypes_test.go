@@ -26,6 +26,7 @@ func fullReports(group string) (all []map[string]any) {
 			for _, severity := range []string{"critical", "high", "medium", "low", "info", ""} {
 				s.Results = append(s.Results, ScanResult{
 					Policy: "team/p", Rule: result + severity, Result: result, Message: "m", Category: "c", Severity: severity, Scored: result != "warn",
+					Exceptions: []string{"a", "b"}, Properties: map[string]string{"team": "a"}, Admission: severity == "high",
 				})
 			}
 		}
