@@ -57,7 +57,7 @@ func TestFingerprint(t *testing.T) {
 // Of an object little is kept: its names and a few numbers. An informer that lists anew has all of it
 // twice for a while.
 func TestTraceIsSmall(t *testing.T) {
-	const n, most = 20000, 256
+	const n, most = 20000, 300
 	var before, after runtime.MemStats
 	kept := make([]any, n)
 	runtime.GC()
