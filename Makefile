@@ -22,7 +22,7 @@ ifneq ($(KUBERNETES),)
 export KVAP_KUBERNETES := $(KUBERNETES)
 endif
 
-.PHONY: help demo build platforms screenshot plot test e2e e2e-oldest e2e-conformance e2e-fixtures budget e2e-kyverno bench-admission bench-webhook bench-cluster lint check generated generate chart release image golden conformance reach worth bench fuzz clean
+.PHONY: help demo build platforms screenshot plot test e2e e2e-oldest e2e-conformance e2e-fixtures budget e2e-kyverno bench-admission bench-webhook bench-cluster bench-scan lint check generated generate chart release image golden conformance reach worth bench fuzz clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -93,6 +93,9 @@ bench-webhook: ## what the webhook costs with many clients at once, into docs/pe
 
 bench-cluster: ## how the controller keeps up with a thousand policies, into docs/performance.md: two minutes
 	go run ./test/benchcluster -update docs/performance.md
+
+bench-scan: ## how the controller keeps reports of a hundred thousand objects, into docs/performance.md: a quarter of an hour
+	go run ./test/benchscan -update docs/performance.md
 
 lint: ## formatting, vet, static analysis and the house rules
 	$(TOOL) golangci-lint run

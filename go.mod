@@ -13,6 +13,7 @@ require (
 	github.com/jmespath-community/go-jmespath v1.1.1
 	github.com/notaryproject/notation-core-go v1.3.0
 	github.com/notaryproject/tspclient-go v1.0.0
+	github.com/openreports/reports-api v0.2.1 // in tests
 	github.com/prometheus/client_golang v1.24.0
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/rogpeppe/go-internal v1.14.1

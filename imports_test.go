@@ -114,6 +114,7 @@ test/benchadmission: everything
 test/benchadmission/plot:
 test/benchwebhook: interp policy controller/webhook controller/webhook/certs
 test/benchcluster: everything
+test/benchscan: everything
 tools/measure:
 tools/measure/lower: cel compile policy schema translate
 test/conformance: everything

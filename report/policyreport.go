@@ -11,7 +11,7 @@ import (
 	"github.com/kvap/kvap/report/doc"
 )
 
-// The groups of reports about objects, which say the same in other words.
+// The groups of reports about objects, which say the same.
 const (
 	PolicyReports = "wgpolicyk8s.io"
 	OpenReports   = "openreports.io"
@@ -76,7 +76,7 @@ func ObjectReport(s ScannedObject, o ObjectOptions, now int64) map[string]any {
 		n, _ := summary[r.Result].(int64)
 		summary[r.Result] = n + 1
 		if len(listed) < o.Max && (r.Result == "fail" || slices.Contains(o.List, r.Result)) {
-			listed = append(listed, r.entry(s.UID, o.Group, now))
+			listed = append(listed, r.entry(s.UID, now))
 		}
 	}
 	if len(listed) == 0 {
@@ -142,17 +142,13 @@ func (r ScanResult) properties(uid string) map[string]any {
 }
 
 // entry is a result in the report about an object.
-func (r ScanResult) entry(uid, group string, now int64) map[string]any {
-	text := "message"
-	if group == OpenReports {
-		text = "description"
-	}
+func (r ScanResult) entry(uid string, now int64) map[string]any {
 	out := map[string]any{
 		"source": reportSource, "policy": r.Policy, "rule": r.Rule, "result": r.Result, "scored": r.Scored,
 		"timestamp":  map[string]any{"seconds": now, "nanos": int64(0)},
 		"properties": r.properties(uid),
 	}
-	for key, value := range map[string]string{text: doc.Cut(r.Message, maxReportMessage), "category": r.Category, "severity": r.Severity} {
+	for key, value := range map[string]string{"message": doc.Cut(r.Message, maxReportMessage), "category": r.Category, "severity": r.Severity} {
 		if value != "" {
 			out[key] = value
 		}
@@ -163,9 +159,9 @@ func (r ScanResult) entry(uid, group string, now int64) map[string]any {
 // KeepTimes gives the results of a report that were in the one before the times
 // that they had, so that a scan which finds nothing new changes nothing.
 func KeepTimes(after, before map[string]any) {
-	type result struct{ policy, rule, result, message, description any }
+	type result struct{ policy, rule, result, message any }
 	identity := func(r map[string]any) result {
-		return result{r["policy"], r["rule"], r["result"], r["message"], r["description"]}
+		return result{r["policy"], r["rule"], r["result"], r["message"]}
 	}
 	old := map[result]any{}
 	for _, r := range entries(before) {

@@ -254,7 +254,7 @@ func (l *leader) sweep(only *followed) {
 			continue // it is swept then
 		}
 		for _, o := range r.GetStore().List() {
-			about := told(o).about
+			about := *told(o).about
 			l.mu.Lock()
 			f, unasked := l.kinds[about.kind], l.away != nil && !l.away[about.kind.Group]
 			l.mu.Unlock()

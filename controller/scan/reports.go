@@ -112,9 +112,9 @@ func (l *leader) compare(before, o any, there bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	about := is.about
-	if was := told(before); was != nil && !l.knows(about) && l.knows(was.about) {
-		about = was.about
+	about := *is.about
+	if was := told(before); was != nil && !l.knows(about) && l.knows(*was.about) {
+		about = *was.about
 	}
 	f := l.kinds[about.kind]
 	if f == nil {

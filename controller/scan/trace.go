@@ -19,9 +19,18 @@ import (
 
 // A trace is what is kept of an object, or of a report.
 type trace struct {
-	metav1.ObjectMeta        // where it is, its version and generation; nothing else
-	digest            uint64 // of its other metadata; of what a report says
-	about             task   // the object of a report
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	Generation      int64
+	digest          uint64 // of its other metadata; of what a report says
+	about           *task  // the object of a report
+}
+
+// GetObjectMeta implements metav1.ObjectMetaAccessor. No ObjectMeta is kept: it would take most of
+// what an object takes.
+func (t *trace) GetObjectMeta() metav1.Object {
+	return &metav1.ObjectMeta{Namespace: t.Namespace, Name: t.Name, UID: t.UID, ResourceVersion: t.ResourceVersion, Generation: t.Generation}
 }
 
 // GetObjectKind implements runtime.Object: the kind is that of the informer.
@@ -31,9 +40,9 @@ func (*trace) GetObjectKind() apischema.ObjectKind { return apischema.EmptyObjec
 func (t *trace) DeepCopyObject() runtime.Object { return t }
 
 func newTrace(o metav1.Object) *trace {
-	return &trace{ObjectMeta: metav1.ObjectMeta{
+	return &trace{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),
-	}}
+	}
 }
 
 // traceOf is the trace of an object of which the metadata is given, or of a report.
@@ -51,7 +60,7 @@ func traceOf(o any) (any, error) {
 			return text
 		}
 		kind := apischema.FromAPIVersionAndKind(at("apiVersion"), at("kind")).GroupKind()
-		t.about = task{kind, o.GetNamespace(), at("name"), types.UID(o.GetName())}
+		t.about = &task{kind, o.GetNamespace(), at("name"), types.UID(o.GetName())}
 		return t, nil
 	}
 	return o, nil // a trace, or what is left of one that is gone

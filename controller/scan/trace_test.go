@@ -1,8 +1,13 @@
 package scan
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Rules that read what a controller writes into an object, or hand the object on as it is, are
@@ -47,4 +52,30 @@ func TestFingerprint(t *testing.T) {
 	if one.fingerprint(one.Compiled.Rules) == edited.fingerprint(edited.Compiled.Rules) {
 		t.Error("an edited policy is the same")
 	}
+}
+
+// Of an object little is kept: its names and a few numbers. An informer that lists anew has all of it
+// twice for a while.
+func TestTraceIsSmall(t *testing.T) {
+	const n, most = 20000, 300
+	var before, after runtime.MemStats
+	kept := make([]any, n)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		var err error
+		kept[i], err = traceOf(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("namespace-%d", i%100), Name: fmt.Sprintf("some-object-%d", i), UID: types.UID(fmt.Sprintf("%036d", i)),
+			ResourceVersion: fmt.Sprint(i), Labels: map[string]string{"app": fmt.Sprint(i)}, ManagedFields: make([]metav1.ManagedFieldsEntry, 3),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := int64(after.HeapAlloc-before.HeapAlloc) / n; each > most {
+		t.Errorf("%d bytes are kept of an object, want at most %d", each, most)
+	}
+	runtime.KeepAlive(kept)
 }

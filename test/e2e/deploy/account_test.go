@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -279,7 +280,16 @@ func TestAccount(t *testing.T) {
 	shared.meddle(t)
 	shared.meddleWithParams(t)
 	testcluster.Soon(t, "params are in step and what was changed is restored", func() bool { return shared.inStep(t) })
-	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"), false)
+	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"), ofController)
+	server, err := discovery.NewDiscoveryClientForConfig(shared.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := server.RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkMetrics(t, string(served), ofServer)
 	shared.apply(t, sweeps)
 	testcluster.Soon(t, "the cleanup policy has run", func() bool {
 		return slices.ContainsFunc(shared.list(t, "kvap.dev/v1alpha1", "PolicyTranslation"), func(o unstructured.Unstructured) bool {
@@ -378,18 +388,42 @@ func (c *cluster) inStep(t *testing.T) bool {
 	return strings.Contains(params, "zone:b") && !strings.Contains(params, "meddled:x")
 }
 
-// checkMetrics tells whether alerts and dashboard ask for what there is, of the webhook or of all else.
-func checkMetrics(t *testing.T, metrics string, ofWebhook bool) {
+// checkMetrics tells whether alerts, recorded series and dashboard ask for what there is: of the API
+// server, of the controller, or of what it has with webhook and reports.
+func checkMetrics(t *testing.T, metrics string, of source) {
 	t.Helper()
-	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+	part := regexp.MustCompile(`_(?:bucket|sum|count)$`)
+	for _, file := range []string{"alerts.yaml", "kyverno-series.yaml", "dashboard.json"} {
 		data, err := os.ReadFile(filepath.Join("../../../deploy/chart/files", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range regexp.MustCompile(`\bkvap_[a-z_]+`).FindAllString(string(data), -1) {
-			if strings.HasPrefix(name, "kvap_webhook_") == ofWebhook && !strings.Contains(metrics, "# HELP "+strings.TrimSuffix(name, "_bucket")+" ") {
-				t.Errorf("%s asks for %s, which the controller does not have", file, name)
+		for _, name := range regexp.MustCompile(`\b(?:kvap|apiserver)_[a-z_]+`).FindAllString(string(data), -1) {
+			if sourceOf(name) == of && !strings.Contains(metrics, "# HELP "+part.ReplaceAllString(name, "")+" ") {
+				t.Errorf("%s asks for %s, which is not there", file, name)
 			}
 		}
 	}
+}
+
+// A source is where a metric is.
+type source int
+
+const (
+	ofController source = iota
+	ofExtras            // the controller with webhook and reports
+	ofServer
+	ofShadow // only with policies that are judged so; the test of controller/webhook/shadow knows the name
+)
+
+func sourceOf(name string) source {
+	switch {
+	case strings.HasPrefix(name, "apiserver_"):
+		return ofServer
+	case strings.HasPrefix(name, "kvap_shadow_"):
+		return ofShadow
+	case strings.HasPrefix(name, "kvap_webhook_"), strings.HasPrefix(name, "kvap_scan"):
+		return ofExtras
+	}
+	return ofController
 }

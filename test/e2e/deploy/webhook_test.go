@@ -152,7 +152,7 @@ func TestAccountWithWebhook(t *testing.T) {
 			return strings.Contains(fmt.Sprint(c.list(t, "wgpolicyk8s.io/v1alpha2", kind)), "An owner is there.")
 		})
 	}
-	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"), true)
+	checkMetrics(t, r.get("http://"+r.metrics+"/metrics"), ofExtras)
 	c.remove(t, served)
 	testcluster.Soon(t, "what was generated is gone", func() bool {
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "of-red"}, &corev1.ServiceAccount{})
