@@ -94,7 +94,7 @@ bench-webhook: ## what the webhook costs with many clients at once, into docs/pe
 bench-cluster: ## how the controller keeps up with a thousand policies, into docs/performance.md: two minutes
 	go run ./test/benchcluster -update docs/performance.md
 
-bench-scan: ## how the controller keeps reports of a hundred thousand objects, into docs/performance.md: a quarter of an hour
+bench-scan: ## how the controller keeps reports of a hundred thousand objects, into docs/performance.md: twenty minutes
 	go run ./test/benchscan -update docs/performance.md
 
 lint: ## formatting, vet, static analysis and the house rules
