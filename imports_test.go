@@ -89,7 +89,7 @@ cmd/kvap/internal/migrate/recording: internal/cluster internal/exit cmd/kvap/int
 cmd/kvap/internal/migrate/live: api/v1alpha1 controller/cleanup compile controller diag internal/cluster internal/judge cmd/kvap/internal/migrate policy report translate controller/webhook/registration controller/webhook/world
 cmd/kvap/internal/migrate/compare: api/v1alpha1 controller/background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp cmd/kvap/internal/migrate cmd/kvap/internal/migrate/evidence cmd/kvap/internal/migrate/live policy report report/doc controller/scan schema translate vap/apiserver verify
 cmd/kvap/internal/migrate/record:
-cmd/kvap/internal/migrate/evidence: compile internal/cores internal/judge interp policy report report/doc translate vap vap/apiserver verify
+cmd/kvap/internal/migrate/evidence: controller/audit compile internal/cores internal/judge interp policy report report/doc translate vap vap/apiserver verify
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report controller/scan controller/internal/notice
 controller/cleanup: api/v1alpha1 interp policy diag controller/internal/notice
 controller/webhook: controller/webhook/registration controller/internal/turns interp policy diag
@@ -100,6 +100,7 @@ controller/webhook/certs:
 controller/webhook/world: images internal/proven controller/internal/turns interp controller/webhook/registration
 report/doc: diag
 report: diag report/doc
+controller/audit: api/v1alpha1 diag internal/input vap
 controller/background: api/v1alpha1 interp policy
 controller/background/live: api/v1alpha1 controller/background interp controller/internal/notice
 controller/scan: compile internal/judge internal/manifest interp policy report schema translate vap/apiserver

@@ -107,6 +107,27 @@ func (t Translation) sameRule(i int) bool {
 	return m.Policy == before.Policy && cmp.Or(m.Origin, m.Rule) == cmp.Or(before.Origin, before.Rule) && m.Path == before.Path
 }
 
+// Named are the members that the message of another rule of the object names: it lists all that are
+// violated, where there are several.
+func (t Translation) Named(message string) (members []int) {
+	for _, words := range []string{"(all violated: ", "(violated too: "} {
+		i := strings.LastIndex(message, words)
+		if i < 0 {
+			continue
+		}
+		list := strings.Split(strings.TrimSuffix(message[i+len(words):], ")"), ", ")
+		for member, m := range t.Members {
+			written := cmp.Or(m.Origin, m.Rule) // as the message names it where the object is about Pods and their controllers
+			if slices.ContainsFunc([]string{m.Rule, written}, func(name string) bool {
+				return slices.Contains(list, name) || slices.Contains(list, m.Policy+"/"+name)
+			}) {
+				members = append(members, member)
+			}
+		}
+	}
+	return members
+}
+
 // annotate writes where d came from. The draft's own annotations come first, so
 // that none of them can pass for the compiler's.
 func annotate(d *Draft, opts EmitOptions, guard string) map[string]string {

@@ -69,7 +69,7 @@ func (e *event) calls() ([]call, error) {
 		out = append(out, one)
 	}
 	slices.SortFunc(out, func(a, b call) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.index, b.index)) })
-	if last := len(out) - 1; last >= 0 && e.refused() && !out[last].Mutated { // it may be why
+	if last := len(out) - 1; last >= 0 && e.Refused() && !out[last].Mutated { // it may be why
 		out[last].unclear = unanswered
 	}
 	return out, nil

@@ -1,0 +1,156 @@
+package audit
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/vap"
+)
+
+// A Decision is what a native policy of kvap's said of a request by one rule, which was violated.
+type Decision struct {
+	Policy    v1alpha1.PolicyReference // that it was made from
+	Rule      string                   // as Kyverno reports it; empty where the log does not tell
+	Object    corev1.ObjectReference
+	Operation string
+	User      string
+	// Erred tells that an expression could not be evaluated, and Blocked that the rule kept the
+	// request out. Admitted tells that nobody did.
+	Erred, Blocked, Admitted bool
+	Message                  string
+}
+
+// NativePolicies know the native policies of kvap.
+type NativePolicies interface {
+	// Native is a policy that kvap made, by its name; nil where it made none of that name.
+	Native(ctx context.Context, name string) (*admissionregistrationv1.ValidatingAdmissionPolicy, error)
+	// Source is the policy that a rule of a native policy was made from.
+	Source(ctx context.Context, m vap.TranslatedMember, native string) (of v1alpha1.PolicyReference, known bool, err error)
+	// Kind is the kind of the objects of a resource.
+	Kind(of schema.GroupVersionResource) (schema.GroupVersionKind, error)
+}
+
+// decisions are what native policies of kvap's said of a request.
+func decisions(ctx context.Context, e *Event, natives NativePolicies) (out []Decision, err error) {
+	failures, err := e.Failures()
+	if err != nil {
+		return nil, err
+	}
+	denied := e.denied()
+	if denied != nil && !slices.ContainsFunc(failures, func(f Failure) bool { return f.Policy == denied.Policy && f.Message == denied.Message }) {
+		failures = append(failures, *denied) // after those of which the expression is known
+	}
+	if len(failures) == 0 || e.dryRun() {
+		return nil, nil
+	}
+	common := Decision{Operation: e.operation(), User: e.User.Username, Admitted: !e.Refused()}
+	if common.Object, err = objectOf(e, natives); err != nil {
+		return nil, err
+	}
+	for _, f := range failures {
+		native, err := natives.Native(ctx, f.Policy)
+		if err != nil {
+			return out, err
+		}
+		if native == nil {
+			continue
+		}
+		rules, err := rulesOf(native, f, e.ObjectRef.Resource)
+		if err != nil {
+			return out, err
+		}
+		for _, m := range rules {
+			d := common
+			d.Rule, d.Message, d.Erred = m.Rule, f.Message, erred(f.Message)
+			d.Blocked = denied != nil && slices.Contains(f.Actions, deny)
+			known := false
+			if d.Policy, known, err = natives.Source(ctx, m, native.Name); err != nil {
+				return out, err
+			}
+			same := func(other Decision) bool { return other.Policy == d.Policy && other.Rule == d.Rule }
+			if known && !slices.ContainsFunc(out, same) {
+				out = append(out, d)
+			}
+		}
+	}
+	return out, nil
+}
+
+func objectOf(e *Event, natives NativePolicies) (corev1.ObjectReference, error) {
+	r := e.ObjectRef
+	kind, err := natives.Kind(schema.GroupVersionResource{Group: r.APIGroup, Version: r.APIVersion, Resource: r.Resource})
+	if err != nil {
+		return corev1.ObjectReference{}, err
+	}
+	out := corev1.ObjectReference{
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: r.Namespace, Name: r.Name, UID: types.UID(r.UID),
+	}
+	if r.APIGroup == "" && r.Resource == "namespaces" { // the log has it in itself
+		out.Namespace = ""
+	}
+	return out, nil
+}
+
+// erred reports whether a message says that an expression could not be evaluated, or a policy not
+// be configured, as the API server puts it.
+func erred(message string) bool {
+	return strings.HasPrefix(message, "expression '") && strings.Contains(message, "' resulted in error: ") || strings.HasPrefix(message, "failed to configure ")
+}
+
+// rulesOf are the rules of a native policy that a finding is about: by the expression where it is
+// known, and by the message, which lists rules where several are violated.
+func rulesOf(native *admissionregistrationv1.ValidatingAdmissionPolicy, f Failure, resource string) ([]vap.TranslatedMember, error) {
+	text, ok, err := vap.TranslationOf(native.Annotations)
+	if !ok || err != nil {
+		return nil, err
+	}
+	var at []int
+	switch i := f.ExpressionIndex; {
+	case i >= 0 && i < len(text.Validations):
+		at = text.Validations[i].Members()
+	case i < 0: // then its words tell
+		for i, v := range native.Spec.Validations {
+			if i < len(text.Validations) && v.Message != "" && strings.HasPrefix(f.Message, v.Message) {
+				at = append(at, text.Validations[i].Members()...)
+			}
+		}
+	}
+	named := text.Named(f.Message)
+	if f.ExpressionIndex < 0 && len(named) > 0 { // two rules may have the same words
+		at = slices.DeleteFunc(at, func(m int) bool { return !slices.Contains(named, m) })
+	}
+	at = append(at, named...)
+	var out []vap.TranslatedMember
+	add := func(m vap.TranslatedMember) {
+		same := func(other vap.TranslatedMember) bool { return other.Policy == m.Policy && other.Rule == m.Rule }
+		if m.IsAbout(resource) && !slices.ContainsFunc(out, same) {
+			out = append(out, m)
+		}
+	}
+	for _, m := range at {
+		add(text.Members[m])
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	for _, m := range text.Members {
+		add(m)
+	}
+	if len(out) < 2 {
+		return out, nil
+	}
+	for _, m := range out { // it is one of these, and nothing tells which
+		if m.Policy != out[0].Policy {
+			return nil, nil
+		}
+	}
+	out[0].Rule = ""
+	return out[:1], nil
+}
