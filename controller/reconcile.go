@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/schema"
@@ -46,6 +47,8 @@ type reconciler struct {
 	claim      claim      // on the cluster
 	begun      atomic.Bool
 	webhookErr atomic.Pointer[error] // why the webhook answers nobody
+	// scannedSources are the enforced policies that the scanner has, by kind and name.
+	scannedSources atomic.Pointer[map[string]v1alpha1.PolicyReference]
 
 	// What is known of the cluster while this replica leads.
 	corrections  *corrections

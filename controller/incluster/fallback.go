@@ -57,7 +57,7 @@ type fallback struct {
 	replicas  *replicas
 	changed   chan struct{}
 
-	events *verdictEvents
+	events *ruleEvents
 
 	mu       sync.Mutex
 	sources  map[*policy.Policy]v1alpha1.PolicyReference
@@ -67,7 +67,7 @@ type fallback struct {
 }
 
 // startWebhook serves until the context ends; wait returns when all is done.
-func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c controller.Options, log logr.Logger) (_ *fallback, wait func() error, err error) {
+func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c controller.Options, events *ruleEvents, log logr.Logger) (_ *fallback, wait func() error, err error) {
 	c.Namespace = cmp.Or(c.Namespace, "default")
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
 	if err != nil {
@@ -79,14 +79,11 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c control
 		}
 	}()
 	f.Endpoint = f.At(l)
-	out := &fallback{options: f, namespace: c.Namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
+	out := &fallback{options: f, namespace: c.Namespace, log: log.WithName("webhook"), events: events, changed: make(chan struct{}, 1), told: map[string]bool{}}
 	if err = out.build(ctx, config, c); err != nil {
 		return nil, nil, err
 	}
 	out.health = newRuleHealth(out.world, out.tellChanged)
-	if out.events, err = newVerdictEvents(ctx, config, f.Events); err != nil {
-		return nil, nil, err
-	}
 	if err := out.keepBook(ctx, config); err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +123,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config, c controller.
 	if err != nil {
 		return err
 	}
-	if o.work, err = newBackgroundWork(ctx, config, o, o.self); err != nil {
+	if o.work, err = newBackgroundWork(config, o, o.self); err != nil {
 		return err
 	}
 	var callers *x509.CertPool // nil where nobody needs a certificate
@@ -364,17 +361,12 @@ func (o *fallback) tell(problems []controller.FallbackProblem) {
 func (o *fallback) record(r webhook.Record) {
 	o.book.Note(r)
 	o.health.note(r)
-	o.events.note(r, o.uidOf(r.Of))
+	if of, ok := o.sourceOf(r.Of); ok {
+		o.events.judged(r, of)
+	}
 	if r.Blocked {
 		o.log.V(1).Info("blocked", "resource", r.Request.Resource, "operation", r.Request.Operation, "policy", r.Policy, "rule", r.Rule)
 	}
-}
-
-// uidOf is that of a policy as the cluster has it.
-func (o *fallback) uidOf(p *policy.Policy) types.UID {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.sources[p].UID
 }
 
 // shadowTimeout is for how many seconds a request waits at most for a webhook whose
