@@ -21,6 +21,7 @@ import (
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
 )
 
 // A reconciler makes passes: it brings the cluster to what its policies say.
@@ -180,6 +181,7 @@ func (r *reconciler) unheard() map[apischema.GroupKind]error {
 func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult, params paramResult) (out *passResult, again bool, onTheWay time.Duration, err error) {
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, c.rules, func(_ RemainingPolicy, r *compile.Rule) bool { return isLeft(r) }), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
+		Native: remainingOf(in.sources, c.rules, func(left RemainingPolicy, r *compile.Rule) bool { return !left.Shadow && r.Target == translate.Native }),
 	}
 	if remaining.Taken, err = r.webhooks.taken(ctx); err != nil {
 		return nil, false, 0, err

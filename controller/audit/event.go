@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json" // whole numbers are not fractions
 )
 
 // FailureKey is where an API server notes what native policies found.
@@ -98,6 +100,40 @@ func (e *Event) Failures() (out []Failure, err error) {
 		return nil, fmt.Errorf("the annotation %s is not what an API server writes: %w", FailureKey, err)
 	}
 	return out, nil
+}
+
+// Created is the AdmissionRequest, as JSON, by which an object was created, as far as the log has it.
+func (e *Event) Created(object []byte) (map[string]any, error) {
+	var o map[string]any
+	if err := utiljson.Unmarshal(object, &o); err != nil {
+		return nil, err
+	}
+	metadata, _ := o["metadata"].(map[string]any)
+	if metadata == nil {
+		metadata = map[string]any{}
+		o["metadata"] = metadata
+	}
+	if e.ObjectRef.Namespace != "" {
+		metadata["namespace"] = e.ObjectRef.Namespace
+	}
+	name, _ := metadata["name"].(string)
+	kind, _ := o["kind"].(string)
+	gvk := map[string]any{"group": e.ObjectRef.APIGroup, "version": e.ObjectRef.APIVersion, "kind": kind}
+	resource := map[string]any{"group": e.ObjectRef.APIGroup, "version": e.ObjectRef.APIVersion, "resource": e.ObjectRef.Resource}
+	var groups []any
+	for _, g := range e.User.Groups {
+		groups = append(groups, g)
+	}
+	return map[string]any{
+		"uid": e.AuditID, "operation": "CREATE", "kind": gvk, "requestKind": gvk, "resource": resource, "requestResource": resource,
+		"name": name, "namespace": e.ObjectRef.Namespace, "object": o,
+		"userInfo": map[string]any{"username": e.User.Username, "groups": groups},
+	}, nil
+}
+
+// creates reports whether an object was created, which the log has.
+func (e *Event) creates() bool {
+	return e.Verb == "create" && e.ObjectRef.Subresource == "" && !e.Refused() && len(e.RequestObject) > 0
 }
 
 // operation is what was asked about, as far as the log tells.

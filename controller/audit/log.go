@@ -26,6 +26,9 @@ type Options struct {
 	Every   time.Duration
 	Natives NativePolicies
 	Tell    func(Decision)
+	// Created takes the AdmissionRequest, as JSON, of each object that was created and is in the log, as
+	// it is where the log has the level Request. nil takes none.
+	Created func(ctx context.Context, request map[string]any)
 	// Register takes the metrics.
 	Register prometheus.Registerer
 	Log      logr.Logger
@@ -123,7 +126,8 @@ func (l *Log) line(ctx context.Context, line []byte, at diag.Pos) {
 		l.passOver(countBad, errors.New("the line is no JSON object"), at)
 		return
 	}
-	if !bytes.Contains(line, []byte(FailureKey)) && !bytes.Contains(line, []byte("denied request: ")) {
+	created := l.options.Created != nil && bytes.Contains(line, []byte(`"verb":"create"`)) && bytes.Contains(line, []byte(`"requestObject":`))
+	if !created && !bytes.Contains(line, []byte(FailureKey)) && !bytes.Contains(line, []byte("denied request: ")) {
 		return
 	}
 	e, err := ReadEvent(line)
@@ -140,6 +144,14 @@ func (l *Log) line(ctx context.Context, line []byte, at diag.Pos) {
 	}
 	for _, d := range said {
 		l.options.Tell(d)
+	}
+	if created && e.creates() && !e.dryRun() {
+		request, err := e.Created(e.RequestObject)
+		if err != nil {
+			l.passOver(countBad, err, at)
+			return
+		}
+		l.options.Created(ctx, request)
 	}
 }
 

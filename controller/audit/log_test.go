@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +22,14 @@ func TestLog(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "audit.log")
 	registry := prometheus.NewRegistry()
-	var got []string
+	var got, created []string
 	begin := func() *Log {
 		l, err := New(Options{
 			File: file, Natives: natives(), Register: registry, Log: logr.Discard(),
 			Tell: func(d Decision) { got = append(got, d.Object.Name) },
+			Created: func(_ context.Context, request map[string]any) {
+				created = append(created, fmt.Sprint(request["operation"], " ", request["namespace"], "/", request["name"], " ", request["userInfo"]))
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -78,6 +83,17 @@ func TestLog(t *testing.T) {
 	look(l)
 	write(strings.Replace(denial("e"), `"pods"`, `"others"`, 1) + denial("f"))
 	look(l, "f")
+	object := with("requestObject", map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "web"}})
+	for _, changes := range [][]func(map[string]any){ // of these the first only is a creation that the log has
+		{object}, {}, {object, answered(409, "it is there")}, {object, with("requestURI", "/api?dryRun=All")}, {object, with("verb", "update")},
+		{object, with("objectRef", map[string]any{"apiVersion": "v1", "resource": "pods", "subresource": "binding"})},
+	} {
+		write(string(anEvent(t, changes...)) + "\n")
+	}
+	look(l)
+	if want := "CREATE shop/web map[groups:[] username:alice]"; !slices.Equal(created, []string{want}) {
+		t.Errorf("created %q, want %q", created, want)
+	}
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

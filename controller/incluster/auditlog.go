@@ -30,15 +30,23 @@ import (
 // auditLogEvery is how often it is looked for new lines of the audit log.
 const auditLogEvery = 500 * time.Millisecond
 
-// followAuditLog tells what native policies decide, by a log of an API server, until the context ends.
-func followAuditLog(ctx context.Context, config *rest.Config, file string, tell func(audit.Decision), log logr.Logger) error {
+// followAuditLog tells what native policies decide, by a log of an API server if there is one, until the
+// context ends. What they let in is judged again by their rules, if these are given.
+func followAuditLog(ctx context.Context, config *rest.Config, events *ruleEvents, again *nativeRules, log logr.Logger) error {
+	if events.options.AuditLog == "" {
+		return nil
+	}
 	known, err := newNatives(ctx, config)
 	if err != nil {
 		return err
 	}
-	follower, err := audit.New(audit.Options{
-		File: file, Every: auditLogEvery, Natives: known, Tell: tell, Register: metrics.Registry, Log: log.WithName("audit"),
-	})
+	options := audit.Options{
+		File: events.options.AuditLog, Every: auditLogEvery, Natives: known, Tell: events.decided, Register: metrics.Registry, Log: log.WithName("audit"),
+	}
+	if again != nil {
+		options.Created = again.created
+	}
+	follower, err := audit.New(options)
 	if err != nil {
 		return fmt.Errorf("--audit-log: %w", err)
 	}

@@ -57,7 +57,8 @@ type fallback struct {
 	replicas  *replicas
 	changed   chan struct{}
 
-	events *ruleEvents
+	events   *ruleEvents
+	natively *nativeRules // nil where nobody is told what passes natively
 
 	mu       sync.Mutex
 	sources  map[*policy.Policy]v1alpha1.PolicyReference
@@ -82,6 +83,9 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c control
 	out := &fallback{options: f, namespace: c.Namespace, log: log.WithName("webhook"), events: events, changed: make(chan struct{}, 1), told: map[string]bool{}}
 	if err = out.build(ctx, config, c); err != nil {
 		return nil, nil, err
+	}
+	if events.options.AuditLog != "" && events.options.Verdicts == TellAll {
+		out.natively = newNativeRules(out)
 	}
 	out.health = newRuleHealth(out.world, out.tellChanged)
 	if err := out.keepBook(ctx, config); err != nil {
@@ -271,6 +275,9 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 		if p.StartsWork() {
 			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
 		}
+	}
+	if o.natively != nil {
+		o.setNative(remaining, kept, sources)
 	}
 	options := registration.Options{
 		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),

@@ -103,11 +103,6 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 		return err
 	}
 	c.Found = events.found
-	if o.Events.AuditLog != "" {
-		if err := followAuditLog(ctx, config, o.Events.AuditLog, events.decided, log); err != nil {
-			return err
-		}
-	}
 	if !o.Webhook.Enabled() {
 		if c.Reports != "" {
 			live, err := o.Webhook.world(ctx, config, world.Options{RegistrySecrets: c.Namespace, Live: true}, log)
@@ -116,6 +111,9 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 			}
 			c.World = live
 		}
+		if err := followAuditLog(ctx, config, events, nil, log); err != nil {
+			return err
+		}
 		c.Leading = o.cleaning(ctx, config, nil, log)
 		return controller.Run(ctx, config, c, log)
 	}
@@ -123,6 +121,9 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 	defer cancel()
 	served, wait, err := startWebhook(ctx, config, o.Webhook, c, events, log)
 	if err != nil {
+		return err
+	}
+	if err := followAuditLog(ctx, config, events, served.natively, log); err != nil {
 		return err
 	}
 	c.WebhookOwner, c.World, c.Fallback = o.Webhook.Owner, served.world, served

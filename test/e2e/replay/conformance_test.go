@@ -190,8 +190,6 @@ func (k known) apart(folder, name string) (string, error) {
 		switch {
 		case group == "wgpolicyk8s.io" || group == "reports.kyverno.io":
 			return k.Reasons["reports"], nil
-		case o.GetKind() == "Event":
-			return k.Reasons["events"], nil
 		case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
 			return k.Reasons["webhooks"], nil
 		}
