@@ -28,7 +28,7 @@ import (
 )
 
 // auditLogEvery is how often it is looked for new lines of the audit log.
-const auditLogEvery = 500 * time.Millisecond
+const auditLogEvery = 100 * time.Millisecond
 
 // followAuditLog tells what native policies decide, by a log of an API server if there is one, until the
 // context ends. What they let in is judged again by their rules, if these are given.

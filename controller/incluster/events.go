@@ -159,7 +159,7 @@ func (e *ruleEvents) note(v verdict) {
 	}
 	switch reason {
 	case reasonApplied:
-		e.make(v.by, v.policy, v.object, false, reason, v.applied, v.policyNote())
+		e.make(v.by, v.policy, v.object, false, reason, v.applied, v.appliedNote())
 	case reasonSkipped:
 		for _, about := range append([]corev1.ObjectReference{v.policy}, v.exceptions...) {
 			e.make(v.by, about, v.object, false, reason, actionPassed, v.policyNote())
@@ -210,10 +210,19 @@ func (v verdict) policyNote() string {
 	if v.blocked {
 		note += " (blocked)"
 	}
-	if v.message != "" && v.status != interp.Pass {
+	if v.message != "" {
 		note += "; " + v.message
 	}
 	return note
+}
+
+// appliedNote says of a policy that a rule of it passed. It names no rule, as Kyverno's does not: the
+// Events of several rules become one.
+func (v verdict) appliedNote() string {
+	if v.applied == actionMutated {
+		return placeOf(v.object) + " is successfully mutated"
+	}
+	return placeOf(v.object) + ": pass"
 }
 
 // objectNote says it of the object:

@@ -77,9 +77,9 @@ func TestEventsOfRequests(t *testing.T) {
 		"a Secret": {violations, record(interp.Fail, blocked, func(r *webhook.Record) { r.Request.Kind, r.Request.Resource = "Secret", "Secret/shop/web" }), []string{
 			"kvap-admission Warning: ClusterPolicy /owners (Secret web) PolicyViolation, Resource Blocked: Secret shop/web: [owner] fail (blocked)"}},
 		"passed":         {violations, record(interp.Pass), nil},
-		"passed, of all": {everything, record(interp.Pass), []string{"kvap-admission Normal: ClusterPolicy /owners (Pod web) PolicyApplied, Resource Passed: Pod shop/web: [owner] pass"}},
+		"passed, of all": {everything, record(interp.Pass), []string{"kvap-admission Normal: ClusterPolicy /owners (Pod web) PolicyApplied, Resource Passed: Pod shop/web: pass"}},
 		"mutated": {everything, record(interp.Pass, func(r *webhook.Record) { r.Mutates = true }), []string{
-			"kvap-admission Normal: ClusterPolicy /owners (Pod web) PolicyApplied, Resource Mutated: Pod shop/web: [owner] pass"}},
+			"kvap-admission Normal: ClusterPolicy /owners (Pod web) PolicyApplied, Resource Mutated: Pod shop/web is successfully mutated"}},
 		"skipped":  {everything, record(interp.Skip), nil},
 		"excepted": {violations, record(interp.Skip, excepted), nil},
 		"excepted, of all": {everything, record(interp.Skip, excepted, func(r *webhook.Record) { r.Message = "by an exception" }), []string{

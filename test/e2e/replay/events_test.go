@@ -5,6 +5,7 @@ package replay
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,13 +33,17 @@ func kyvernoSettings() *unstructured.Unstructured {
 }
 
 // adaptEvent has what a test says of an Event of Kyverno's be about kvap's: the part that made it has
-// another name, and a policy in CEL is named by the version that kvap reads.
+// another name, a policy in CEL is named by the version that kvap reads, and what the API server judges by a
+// pattern it tells without a path.
 func adaptEvent(o *unstructured.Unstructured) {
 	if o.GetKind() != "Event" {
 		return
 	}
 	if by, _ := o.Object["reportingComponent"].(string); strings.HasPrefix(by, "kyverno-") {
 		o.Object["reportingComponent"] = "kvap-" + strings.TrimPrefix(by, "kyverno-")
+	}
+	if said, _ := o.Object["message"].(string); said != "" { // natively a rule says its own words alone
+		o.Object["message"] = regexp.MustCompile(`validation error: (.*) rule \S+ failed at path \S+$`).ReplaceAllString(said, "$1")
 	}
 	about, _ := o.Object["involvedObject"].(map[string]any)
 	if version, _ := about["apiVersion"].(string); strings.HasPrefix(version, "policies.kyverno.io/") {
