@@ -148,10 +148,11 @@ func (v verdict) reason() string {
 	return ""
 }
 
-// note makes the Events of a verdict. Objects that have no name yet are not told of.
+// note makes the Events of a verdict. Objects that have no name yet are not told of, nor are Events:
+// each would lead to another one.
 func (e *ruleEvents) note(v verdict) {
 	reason := v.reason()
-	if v.object.Name == "" || !e.wanted(v.by, reason) {
+	if v.object.Name == "" || isEvent(v.object) || !e.wanted(v.by, reason) {
 		return
 	}
 	if v.object.Kind == "Secret" && v.object.APIVersion == "v1" { // those who read Events may not read it
@@ -174,6 +175,10 @@ func (e *ruleEvents) note(v verdict) {
 			e.make(v.by, v.object, v.policy, true, reason, action, v.objectNote())
 		}
 	}
+}
+
+func isEvent(o corev1.ObjectReference) bool {
+	return o.Kind == "Event" && (o.APIVersion == "v1" || strings.HasPrefix(o.APIVersion, "events.k8s.io/"))
 }
 
 // wanted reports whether Events of a reason are made. Those of which nothing is said here are news of

@@ -90,6 +90,7 @@ func TestEventsOfRequests(t *testing.T) {
 		"of another part": {Events{Verdicts: TellAll, Omit: []string{"PolicyError", "kvap-admission"}}, record(interp.Pass), nil},
 		"in shadow":       {everything, record(interp.Fail, func(r *webhook.Record) { r.Shadow = true }), nil},
 		"a dry run":       {everything, record(interp.Fail, blocked, func(r *webhook.Record) { r.Request.DryRun = true }), nil},
+		"about an Event":  {everything, record(interp.Fail, func(r *webhook.Record) { r.Request.APIVersion, r.Request.Kind = "events.k8s.io/v1", "Event" }), nil},
 		"without a name":  {everything, record(interp.Fail, blocked, func(r *webhook.Record) { r.Request.Name = "" }), nil},
 		"not judged":      {everything, webhook.Record{Err: errors.New("late")}, nil},
 		"about the others": {Events{Verdicts: TellViolations, Omit: []string{"kvap-scan"}}, record(interp.Fail, blocked), []string{
