@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func objectOf(e *Event, natives NativePolicies) (corev1.ObjectReference, error) 
 		return corev1.ObjectReference{}, err
 	}
 	out := corev1.ObjectReference{
-		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: r.Namespace, Name: r.Name, UID: types.UID(r.UID),
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: r.Namespace, Name: r.Name, UID: types.UID(cmp.Or(r.UID, e.ResponseObject.Metadata.UID)),
 	}
 	if r.APIGroup == "" && r.Resource == "namespaces" { // the log has it in itself
 		out.Namespace = ""

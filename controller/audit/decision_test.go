@@ -163,6 +163,18 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// An object that is new has the UID of the answer, where the log has it.
+func TestUIDOfWhatIsNew(t *testing.T) {
+	audited := failed(t, Failure{Policy: "owners", Message: "words", Actions: []string{"Audit"}})
+	e, err := ReadEvent(anEvent(t, audited, with("responseObject", map[string]any{"kind": "Pod", "metadata": map[string]any{"uid": "7"}})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := decisions(t.Context(), e, natives()); err != nil || len(found) != 1 || found[0].Object.UID != "7" {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
 // Only the end of a request that writes counts.
 func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {

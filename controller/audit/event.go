@@ -54,6 +54,12 @@ type Event struct {
 	// AuditID, and at the level Request the object that was sent.
 	AuditID       string          `json:"auditID"`
 	RequestObject json.RawMessage `json:"requestObject"`
+	// ResponseObject is what was answered, at the level RequestResponse.
+	ResponseObject struct {
+		Metadata struct {
+			UID string `json:"uid"`
+		} `json:"metadata"`
+	} `json:"responseObject"`
 }
 
 // ReadEvent reads a line of the log.
