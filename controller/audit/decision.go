@@ -63,16 +63,16 @@ func decisions(ctx context.Context, e *Event, natives NativePolicies) (out []Dec
 		if native == nil {
 			continue
 		}
-		rules, err := rulesOf(native, f, e.ObjectRef.Resource)
+		rules, err := violationsOf(native, f, e.ObjectRef.Resource)
 		if err != nil {
 			return out, err
 		}
 		for _, m := range rules {
 			d := common
-			d.Rule, d.Message, d.Erred = m.Rule, f.Message, erred(f.Message)
+			d.Rule, d.Message, d.Erred = m.Rule, m.words, erred(m.words)
 			d.Blocked = denied != nil && slices.Contains(f.Actions, deny)
 			known := false
-			if d.Policy, known, err = natives.Source(ctx, m, native.Name); err != nil {
+			if d.Policy, known, err = natives.Source(ctx, m.TranslatedMember, native.Name); err != nil {
 				return out, err
 			}
 			same := func(other Decision) bool { return other.Policy == d.Policy && other.Rule == d.Rule }
@@ -105,53 +105,83 @@ func erred(message string) bool {
 	return strings.HasPrefix(message, "expression '") && strings.Contains(message, "' resulted in error: ") || strings.HasPrefix(message, "failed to configure ")
 }
 
-// rulesOf are the rules of a native policy that a finding is about: by the expression where it is
-// known, and by the message, which lists rules where several are violated.
-func rulesOf(native *admissionregistrationv1.ValidatingAdmissionPolicy, f Failure, resource string) ([]vap.TranslatedMember, error) {
+// A violation is a rule that was violated, and what the native policy says of it.
+type violation struct {
+	vap.TranslatedMember
+	words string
+}
+
+// violationsOf are the rules of a native policy that a finding is about: that of the expression where it
+// is known, else that which the message names or has the words of; and those that it lists besides.
+func violationsOf(native *admissionregistrationv1.ValidatingAdmissionPolicy, f Failure, resource string) (out []violation, err error) {
 	text, ok, err := vap.TranslationOf(native.Annotations)
 	if !ok || err != nil {
 		return nil, err
 	}
-	var at []int
-	switch i := f.ExpressionIndex; {
-	case i >= 0 && i < len(text.Validations):
-		at = text.Validations[i].Members()
-	case i < 0: // then its words tell
-		for i, v := range native.Spec.Validations {
-			if i < len(text.Validations) && v.Message != "" && strings.HasPrefix(f.Message, v.Message) {
-				at = append(at, text.Validations[i].Members()...)
+	add := func(words string, members ...int) {
+		for _, i := range members {
+			m := text.Members[i]
+			same := func(other violation) bool { return other.Policy == m.Policy && other.Rule == m.Rule }
+			if m.IsAbout(resource) && !slices.ContainsFunc(out, same) {
+				out = append(out, violation{m, words})
 			}
 		}
 	}
-	named := text.Named(f.Message)
-	if f.ExpressionIndex < 0 && len(named) > 0 { // two rules may have the same words
-		at = slices.DeleteFunc(at, func(m int) bool { return !slices.Contains(named, m) })
+	words, named := text.Words(f.Message)
+	listed := text.Named(f.Message)
+	if i := f.ExpressionIndex; i >= 0 && i < len(text.Validations) {
+		add(words, text.Validations[i].Members()...)
 	}
-	at = append(at, named...)
-	var out []vap.TranslatedMember
-	add := func(m vap.TranslatedMember) {
-		same := func(other vap.TranslatedMember) bool { return other.Policy == m.Policy && other.Rule == m.Rule }
-		if m.IsAbout(resource) && !slices.ContainsFunc(out, same) {
-			out = append(out, m)
+	if add(words, named...); len(out) == 0 {
+		for _, m := range saying(native, text, f.Message) {
+			if len(listed) == 0 || slices.Contains(listed, m) { // two rules may have the same words
+				add(words, m)
+			}
 		}
 	}
-	for _, m := range at {
-		add(text.Members[m])
+	for _, m := range listed {
+		add(wordsOf(native, text, m), m)
 	}
-	if len(out) > 0 {
+	if len(out) == 0 {
+		add(words, indexes(text.Members)...)
+	}
+	if len(out) < 2 || len(named) > 0 || len(listed) > 0 || f.ExpressionIndex >= 0 {
 		return out, nil
 	}
-	for _, m := range text.Members {
-		add(m)
-	}
-	if len(out) < 2 {
-		return out, nil
-	}
-	for _, m := range out { // it is one of these, and nothing tells which
-		if m.Policy != out[0].Policy {
+	for _, v := range out { // it is one of these, and nothing tells which
+		if v.Policy != out[0].Policy {
 			return nil, nil
 		}
 	}
 	out[0].Rule = ""
 	return out[:1], nil
+}
+
+// saying are the members whose words a message begins with.
+func saying(native *admissionregistrationv1.ValidatingAdmissionPolicy, text vap.Translation, message string) (members []int) {
+	for i, v := range native.Spec.Validations {
+		if i < len(text.Validations) && v.Message != "" && strings.HasPrefix(message, v.Message) {
+			members = append(members, text.Validations[i].Members()...)
+		}
+	}
+	return members
+}
+
+// wordsOf are the words of a rule; empty where they are computed.
+func wordsOf(native *admissionregistrationv1.ValidatingAdmissionPolicy, text vap.Translation, member int) string {
+	for i, v := range native.Spec.Validations {
+		if i < len(text.Validations) && slices.Contains(text.Validations[i].Members(), member) {
+			words, _ := text.Words(v.Message)
+			return words
+		}
+	}
+	return ""
+}
+
+func indexes[E any](list []E) []int {
+	out := make([]int, len(list))
+	for i := range out {
+		out[i] = i
+	}
+	return out
 }

@@ -116,8 +116,11 @@ func TestDecisions(t *testing.T) {
 		"without a name": {[]func(map[string]any){answered(422, "pods is forbidden: ValidatingAdmissionPolicy 'owners' with binding 'b' denied request: words")}, []string{"owners/owner CREATE v1 Pod shop/web alice blocked: words"}},
 		"by its words":   {[]func(map[string]any){deniedBy("two", "words 1: [x]")}, []string{"two/b CREATE v1 Pod shop/web alice blocked: words 1: [x]"}},
 		"by the rules that it names": {[]func(map[string]any){deniedBy("two", "computed (all violated: a, b)")}, []string{
-			"two/a CREATE v1 Pod shop/web alice blocked: computed (all violated: a, b)", "two/b CREATE v1 Pod shop/web alice blocked: computed (all violated: a, b)"}},
-		"by the name of its policy":  {[]func(map[string]any){deniedBy("packed", "computed (violated too: y/a)")}, []string{"y/a CREATE v1 Pod shop/web alice blocked: computed (violated too: y/a)"}},
+			"two/a CREATE v1 Pod shop/web alice blocked: words 0", "two/b CREATE v1 Pod shop/web alice blocked: words 1"}},
+		"by the name of its policy": {[]func(map[string]any){deniedBy("packed", "computed (violated too: y/a)")}, []string{"y/a CREATE v1 Pod shop/web alice blocked: words 1"}},
+		"by the name in front": {[]func(map[string]any){deniedBy("packed", "[y/a] computed: [x] (all violated: x/a, y/a)")}, []string{
+			"y/a CREATE v1 Pod shop/web alice blocked: computed: [x]", "x/a CREATE v1 Pod shop/web alice blocked: words 0"}},
+		"words in brackets":          {[]func(map[string]any){deniedBy("owners", "[y/a] computed")}, []string{"owners/owner CREATE v1 Pod shop/web alice blocked: [y/a] computed"}},
 		"of one of two rules":        {[]func(map[string]any){deniedBy("two", "computed")}, []string{"two/ CREATE v1 Pod shop/web alice blocked: computed"}},
 		"of one of two policies":     {[]func(map[string]any){deniedBy("packed", "computed")}, nil},
 		"of the form for the object": {[]func(map[string]any){deniedBy("forms", "computed")}, []string{"tags/tag CREATE v1 Pod shop/web alice blocked: computed"}},
