@@ -50,7 +50,7 @@ func TestNativesLeadToTheirSources(t *testing.T) {
 		return &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: map[string]string{vap.ManagedByLabel: controller.Manager},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
-				Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "admissionregistration.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)},
+				Manager: manager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: "admissionregistration.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}"),
 			}},
 		}}
 	}
