@@ -93,6 +93,8 @@ type ruleEvents struct {
 }
 
 func newRuleEvents(ctx context.Context, config *rest.Config, options Events) (*ruleEvents, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // there is a bound already, and what is within it is told at once
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
