@@ -89,7 +89,7 @@ cmd/kvap/internal/migrate/recording: internal/cluster internal/exit cmd/kvap/int
 cmd/kvap/internal/migrate/live: api/v1alpha1 controller/cleanup compile controller diag internal/cluster internal/judge cmd/kvap/internal/migrate policy report translate controller/webhook/registration controller/webhook/world
 cmd/kvap/internal/migrate/compare: api/v1alpha1 controller/background/live compile controller diag internal/cluster internal/exit internal/judge internal/manifest interp cmd/kvap/internal/migrate cmd/kvap/internal/migrate/evidence cmd/kvap/internal/migrate/live policy report report/doc controller/scan schema translate vap/apiserver verify
 cmd/kvap/internal/migrate/record:
-cmd/kvap/internal/migrate/evidence: compile internal/cores internal/judge interp policy report report/doc translate vap vap/apiserver verify
+cmd/kvap/internal/migrate/evidence: controller/audit compile internal/cores internal/judge interp policy report report/doc translate vap vap/apiserver verify
 controller: api/v1alpha1 compile translate cel vap vap/apiserver policy schema diag report controller/scan controller/internal/notice
 controller/cleanup: api/v1alpha1 interp policy diag controller/internal/notice
 controller/webhook: controller/webhook/registration controller/internal/turns interp policy diag
@@ -100,8 +100,9 @@ controller/webhook/certs:
 controller/webhook/world: images internal/proven controller/internal/turns interp controller/webhook/registration
 report/doc: diag
 report: diag report/doc
+controller/audit: api/v1alpha1 diag internal/input vap
 controller/background: api/v1alpha1 interp policy
-controller/background/live: api/v1alpha1 controller/background interp controller/internal/notice
+controller/background/live: api/v1alpha1 controller/background interp
 controller/scan: compile internal/judge internal/manifest interp policy report schema translate vap/apiserver
 cmd/kvap/internal/status: api/v1alpha1 compile translate vap vap/apiserver policy report schema diag
 cmd/kvap/internal/status/live: api/v1alpha1 compile controller internal/cluster policy report report/doc schema cmd/kvap/internal/status translate
@@ -144,7 +145,7 @@ internal/cores:
 internal/exit:
 internal/input: cel diag internal/exit internal/manifest
 cmd/kvap/internal/folder: internal/exit internal/input report/doc
-controller/incluster: api/v1alpha1 controller/background controller/background/live cel controller/cleanup compile controller diag images internal/judge interp policy policy/validity schema translate controller/webhook controller/webhook/certs controller/webhook/endpoint controller/webhook/registration controller/webhook/shadow controller/webhook/world controller/internal/notice
+controller/incluster: api/v1alpha1 controller/audit controller/background controller/background/live cel controller/cleanup compile controller diag images internal/judge interp policy policy/validity schema translate controller/webhook controller/webhook/certs controller/webhook/endpoint controller/webhook/registration controller/webhook/shadow controller/webhook/world controller/internal/notice controller/scan vap
 cmd/kvap/internal/convert: api/v1alpha1 cel celpolicy compile diag internal/exit cmd/kvap/internal/folder internal/input internal/judge internal/manifest interp cmd/kvap/internal/migrate mutating policy policy/validity report report/doc schema translate vap vap/apiserver controller/webhook/registration
 cmd/kvap/internal/follow: cel compile diag policy schema translate
 cmd/kvap/internal/evaluate: compile diag internal/cluster cmd/kvap/internal/convert internal/cores internal/defaulting internal/exit internal/input internal/judge internal/manifest internal/proven internal/textdiff interp cmd/kvap/internal/migrate/compare report report/doc schema translate vap/apiserver

@@ -271,6 +271,15 @@ const (
 	maxResults = 50
 )
 
+// found passes on what is new in a report.
+func (r *reconciler) found(f scan.Finding) {
+	if sources := r.scannedSources.Load(); sources != nil && r.options.Found != nil {
+		if of, ok := (*sources)[f.Result.Kind+" "+f.Result.Policy]; ok {
+			r.options.Found(of, f)
+		}
+	}
+}
+
 // scan gives the scanner what was compiled, unless that is what it has. The compiler
 // gives the same result as long as nothing changes.
 func (r *reconciler) scan(in policyList, result compile.Result, schemas *schema.Set) {
@@ -278,10 +287,14 @@ func (r *reconciler) scan(in policyList, result compile.Result, schemas *schema.
 		return
 	}
 	r.scanned = append([]*compile.Rule{}, result.Rules...)
-	since := map[*policy.Policy]time.Time{}
+	since, sources := map[*policy.Policy]time.Time{}, map[string]v1alpha1.PolicyReference{}
 	for _, s := range in.sources {
 		since[s.policy] = s.since
+		if s.policy != nil && s.mode == v1alpha1.ModeEnforce { // in shadow nobody is told
+			sources[s.policy.Kind+" "+s.policy.FullName()] = s.ref
+		}
 	}
+	r.scannedSources.Store(&sources)
 	r.scanner.Set(scan.Policies{
 		Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.options.ExcludeNamespaces, World: r.options.World,
 		ForReports: true, Since: since,

@@ -213,6 +213,8 @@ type Options struct {
 	Reports string
 	// ReportResults are the results that reports list besides fail, of report.OptionalResults.
 	ReportResults []string
+	// Found is told of each violation that is new in a report; nil tells nobody.
+	Found func(of v1alpha1.PolicyReference, finding scan.Finding)
 	// World is what rules without a native form look things up in, where objects are
 	// scanned for reports.
 	World scan.World

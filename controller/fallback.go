@@ -31,6 +31,9 @@ type Fallback interface {
 type Remaining struct {
 	// Policies are in the order of their kinds, namespaces and names.
 	Policies []RemainingPolicy
+	// Native are the policies that are enforced, with the rules that API servers judge by native
+	// objects.
+	Native []RemainingPolicy
 	// Exceptions are those of the cluster that count now.
 	Exceptions []*policy.Exception
 	// ExcludeNamespaces are those whose objects are never judged.
@@ -39,7 +42,7 @@ type Remaining struct {
 	Taken []string
 }
 
-// A RemainingPolicy is a policy with rules that have no native form.
+// A RemainingPolicy is a policy with some of its rules, as those that have no native form.
 type RemainingPolicy struct {
 	// Shadow tells that the rules are judged and recorded, and nothing follows from it:
 	// no request is denied, changed or kept waiting for an answer, and no work is begun.

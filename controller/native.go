@@ -231,6 +231,9 @@ func isOurs(o metav1.Object) bool {
 	})
 }
 
+// Made reports whether the controller made an object, which its label alone does not prove.
+func Made(o metav1.Object) bool { return isOurs(o) }
+
 // versions are texts that differ whenever what the controller made and the API server
 // judges by differs, by kind and name. A status is not part of them.
 func (l clusterState) versions() map[string]string {

@@ -17,9 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/compile"
 	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/schema"
+	"github.com/kvap/kvap/translate"
 )
 
 // A reconciler makes passes: it brings the cluster to what its policies say.
@@ -46,6 +48,8 @@ type reconciler struct {
 	claim      claim      // on the cluster
 	begun      atomic.Bool
 	webhookErr atomic.Pointer[error] // why the webhook answers nobody
+	// scannedSources are the enforced policies that the scanner has, by kind and name.
+	scannedSources atomic.Pointer[map[string]v1alpha1.PolicyReference]
 
 	// What is known of the cluster while this replica leads.
 	corrections  *corrections
@@ -177,6 +181,7 @@ func (r *reconciler) unheard() map[apischema.GroupKind]error {
 func (r *reconciler) enforce(ctx context.Context, in policyList, c compileResult, params paramResult) (out *passResult, again bool, onTheWay time.Duration, err error) {
 	remaining := Remaining{
 		Policies: remainingOf(in.sources, c.rules, func(_ RemainingPolicy, r *compile.Rule) bool { return isLeft(r) }), Exceptions: in.exceptions, ExcludeNamespaces: r.options.ExcludeNamespaces,
+		Native: remainingOf(in.sources, c.rules, func(left RemainingPolicy, r *compile.Rule) bool { return !left.Shadow && r.Target == translate.Native }),
 	}
 	if remaining.Taken, err = r.webhooks.taken(ctx); err != nil {
 		return nil, false, 0, err

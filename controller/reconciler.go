@@ -76,7 +76,7 @@ func newReconciler(m manager.Manager, config *rest.Config, options Options, debo
 	if options.Reports != "" {
 		p.scanner, err = scan.New(config, scan.Options{
 			Report: report.ObjectOptions{Group: options.Reports, List: options.ReportResults, Max: maxResults}, Every: scanEvery, Settle: scanSettle,
-			Changed: debouncer.trigger, Register: ctrlmetrics.Registry,
+			Changed: debouncer.trigger, Register: ctrlmetrics.Registry, Tell: p.found,
 		}, m.GetLogger().WithName("scan"))
 		if err != nil {
 			return nil, err
@@ -131,7 +131,7 @@ func ReleaseOf(d discovery.DiscoveryInterface) (cel.Release, error) {
 func eventsOf(m manager.Manager) func(v1alpha1.PolicyReference, bool, string, string) {
 	recorder := notice.By(m.GetEventRecorder(Manager))
 	return func(ref v1alpha1.PolicyReference, warning bool, reason, note string) {
-		recorder.Tell(notice.OfPolicy(ref, "v1"), corev1.ObjectReference{}, warning, reason, "Translate", note)
+		recorder.Tell(notice.OfPolicy(ref, ""), corev1.ObjectReference{}, warning, reason, "Translate", note)
 	}
 }
 

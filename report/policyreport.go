@@ -32,6 +32,7 @@ type ScannedObject struct {
 
 // A ScanResult is what a rule says of an object.
 type ScanResult struct {
+	Kind     string // of the policy
 	Policy   string // with the namespace of a namespaced one
 	Rule     string // as Kyverno reports it
 	Result   string // pass, fail, warn, error or skip
@@ -117,6 +118,14 @@ func gravity(result string) int {
 func (r ScanResult) id(uid string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{uid, r.Policy, r.Rule, r.Result}, "\x00")))
 	return hex.EncodeToString(sum[:10])
+}
+
+// IsListed reports whether a report about an object lists the result, whatever the message is.
+func (r ScanResult) IsListed(in map[string]any, uid string) bool {
+	return slices.ContainsFunc(entries(in), func(entry map[string]any) bool {
+		properties, _ := entry["properties"].(map[string]any)
+		return properties["resultID"] == r.id(uid)
+	})
 }
 
 // maxProperties bounds how many a rule may have of its own.

@@ -107,6 +107,62 @@ func (t Translation) sameRule(i int) bool {
 	return m.Policy == before.Policy && cmp.Or(m.Origin, m.Rule) == cmp.Or(before.Origin, before.Rule) && m.Path == before.Path
 }
 
+// lists begin what a message says of all rules of the object that are violated.
+func lists() []string { return []string{" (all violated: ", " (violated too: "} }
+
+// Named are the members that the message of another rule of the object names: it lists all that are
+// violated, where there are several.
+func (t Translation) Named(message string) (members []int) {
+	for _, words := range lists() {
+		i := strings.LastIndex(message, words)
+		if i < 0 {
+			continue
+		}
+		list := strings.Split(strings.TrimSuffix(message[i+len(words):], ")"), ", ")
+		for member, m := range t.Members {
+			if slices.ContainsFunc(list, m.isCalled) {
+				members = append(members, member)
+			}
+		}
+	}
+	return members
+}
+
+// isCalled reports whether a message calls the member so: by its rule as it is written where the object
+// is about Pods and their controllers, and with the policy where it is of several.
+func (m TranslatedMember) isCalled(name string) bool {
+	for _, rule := range []string{m.Rule, cmp.Or(m.Origin, m.Rule)} {
+		if name == rule || name == m.Policy+"/"+rule {
+			return true
+		}
+	}
+	return false
+}
+
+// Words are what a message says, without the name of its rule, which stands in front where several share
+// the object, and without the list of others. The members are those of that name.
+func (t Translation) Words(message string) (words string, members []int) {
+	words = message
+	for _, list := range lists() {
+		if i := strings.LastIndex(words, list); i >= 0 && len(t.Named(message)) > 0 {
+			words = words[:i]
+		}
+	}
+	name, rest, ok := strings.Cut(strings.TrimPrefix(words, "["), "] ")
+	if !ok || !strings.HasPrefix(words, "[") {
+		return words, nil
+	}
+	for i, m := range t.Members {
+		if m.isCalled(name) {
+			members = append(members, i)
+		}
+	}
+	if len(members) > 0 {
+		words = rest
+	}
+	return words, members
+}
+
 // annotate writes where d came from. The draft's own annotations come first, so
 // that none of them can pass for the compiler's.
 func annotate(d *Draft, opts EmitOptions, guard string) map[string]string {

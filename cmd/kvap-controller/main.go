@@ -90,7 +90,9 @@ func (f *controllerFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Webhook.Owner, "webhook-owner", "", "a ClusterRole: when it is deleted, as kvap is uninstalled, the webhook configurations go with it")
 	fs.StringVar(&f.Webhook.ClientCA, "webhook-client-ca", "", "a file with who signs the client certificate of the API server; who shows none is not answered. None is asked for by default")
 	fs.StringSliceVar(&f.Webhook.ClientNames, "webhook-client-names", nil, "the names that such a certificate may have; any by default")
-	command.AddChoice(fs, (*string)(&f.Webhook.Events), "events", "violations", "which verdicts of the webhook become Events: violations, with what could not be judged; all, what passes too; or none", input.Words(incluster.AllVerdictEvents()...)...)
+	command.AddChoice(fs, (*string)(&f.Events.Verdicts), "events", "violations", "which verdicts of rules become Events: violations, with what could not be judged or carried out; all, what passes, is skipped by an exception or was changed or made, too; or none", input.Words(incluster.AllVerdictEvents()...)...)
+	fs.StringSliceVar(&f.Events.Omit, "omit-events", nil, "Events that are not made, by their reasons or by the part that would make them: of "+strings.Join(incluster.Omissible(), ", "))
+	fs.StringVar(&f.Events.AuditLog, "audit-log", "", "a file that an API server writes with --audit-log-path, for Events about what native policies decide. It is for a controller that runs where the log is, as on control plane nodes, and each reads the log of one API server")
 	command.AddChoice(fs, (*string)(&f.Webhook.Policies), "validate-policies", "auto", "policies that the webhook refuses when they are written wrongly: own for the kinds of kvap.dev, all for Kyverno's too, none, or auto for all where Kyverno does not do it", input.Words(incluster.AllPolicyChecks()...)...)
 	fs.StringSliceVar(&f.Webhook.ExcludeGroups, "webhook-exclude-groups", []string{"system:nodes"}, "groups whose users the webhook does not judge")
 	fs.StringSliceVar(&f.Webhook.Services, "apicall-services", nil, "URLs below which rules may ask services; none by default")
@@ -120,6 +122,9 @@ func runController(cmd *cobra.Command, f controllerFlags) error {
 		return err
 	}
 	if err := f.Webhook.Check(); err != nil {
+		return err
+	}
+	if err := f.Events.Check(); err != nil {
 		return err
 	}
 	config, namespace, err := cluster.Configured(f.kubeconfig, clientcmd.ConfigOverrides{CurrentContext: f.context})

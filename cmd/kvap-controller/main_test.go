@@ -43,6 +43,7 @@ func TestRun(t *testing.T) {
 		{[]string{"--mode", "loud"}, exit.CodeUsage, "--mode loud: want one of shadow, enforce, off"},
 		{[]string{"--mdoe", "off"}, exit.CodeUsage, "unknown flag: --mdoe; did you mean --mode?"},
 		{[]string{"--report-results", "pass,fine"}, exit.CodeUsage, "--report-results fine: want some of error, warn, pass, skip, or none"},
+		{[]string{"--omit-events", "PolicyApplied,Normal"}, exit.CodeUsage, "--omit-events Normal: want some of PolicyViolation, PolicyError, PolicyApplied, PolicySkipped, kvap-admission, kvap-scan, kvap-generate, kvap-mutate"},
 		{[]string{"policies"}, exit.CodeUsage, `kvap-controller takes no argument, and got "policies"`},
 	} {
 		var errs bytes.Buffer

@@ -69,9 +69,20 @@ type Watched struct {
 // A Notice is what the readers of events are told of a policy.
 type Notice struct {
 	Policy  v1alpha1.PolicyReference
+	Changes bool                     // it is about a rule that changes objects that are there
+	About   v1alpha1.ObjectReference // what the rule was asked about; zero where that is nothing
 	Warning bool
 	Reason  string
 	Note    string
+}
+
+// Applied is work that wrote objects, and no failure.
+type Applied struct {
+	Policy  v1alpha1.PolicyReference
+	Rule    string
+	Changes bool                     // the objects were there before
+	Trigger v1alpha1.ObjectReference // without a name where it is known by its UID
+	Objects []v1alpha1.ObjectReference
 }
 
 // A May tells whether this process may do something with objects of a kind, in a

@@ -233,6 +233,7 @@ type bench struct {
 	requests fakeRequests
 	now      time.Time
 	told     []Notice
+	applied  []Applied
 }
 
 // start is a worker with policies, in a cluster with objects.
@@ -245,7 +246,7 @@ func start(t *testing.T, policies string, objects ...string) *bench {
 	b.Worker = New(Options{
 		Cluster: b.cluster, Requests: b.requests, World: &fakeWorld{Offline: &interp.Offline{Plural: pluralOf}, cluster: b.cluster}, Now: func() time.Time { return b.now },
 		Records: &memoryStore{}, Kinds: noKinds, Resources: noKinds,
-		Tell: func(n Notice) { b.told = append(b.told, n) },
+		Tell: func(n Notice) { b.told = append(b.told, n) }, Applied: func(a Applied) { b.applied = append(b.applied, a) },
 	})
 	b.Set(setOf(t, policies))
 	return b

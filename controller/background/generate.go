@@ -73,7 +73,7 @@ func (w *Worker) write(ctx context.Context, j job, g *interp.Generation) workRes
 				continue
 			}
 			if err != nil {
-				w.options.Tell(Notice{Policy: j.rule.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(j.rule.name, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
+				w.options.Tell(Notice{Policy: j.rule.policy.Of, About: j.trigger, Warning: true, Reason: reasonOf(err), Note: note(j.rule.name, j.trigger, "the source cannot be labelled: "+explained(err).Error())})
 			}
 		}
 		written, err := w.put(ctx, j, target)

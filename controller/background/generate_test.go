@@ -56,6 +56,9 @@ func TestGenerate(t *testing.T) {
 	if len(b.requests) != 0 || len(b.told) != 0 {
 		t.Errorf("left: %v, told %v", b.requests, b.told)
 	}
+	if len(b.applied) != 1 || b.applied[0].Changes || b.applied[0].Rule != "defaults" || b.applied[0].Trigger.Name != "shop" || len(b.applied[0].Objects) != 1 || b.applied[0].Objects[0].Name != "defaults" {
+		t.Errorf("applied %+v", b.applied)
+	}
 }
 
 // What is refused in the end generates nothing.

@@ -103,7 +103,7 @@ func (w *Worker) retried(t task, r *preparedRule, about v1alpha1.ObjectReference
 	w.tries[t]++
 	n := w.tries[t]
 	if n == 1 {
-		w.options.Tell(Notice{Policy: r.policy.Of, Warning: true, Reason: reasonOf(err), Note: note(r.name, about, err.Error())})
+		w.options.Tell(Notice{Policy: r.policy.Of, Changes: r.changes, About: about, Warning: true, Reason: reasonOf(err), Note: note(r.name, about, err.Error())})
 	}
 	if n >= maxTries { // the next look at everything finds it again
 		delete(w.tries, t)
@@ -136,9 +136,10 @@ func (w *Worker) carryOut(ctx context.Context, r *v1alpha1.GenerateRequest, age 
 // settle keeps what became of a request: one whose work is done goes, one that
 // failed says so and when it is tried again.
 func (w *Worker) settle(ctx context.Context, r *v1alpha1.GenerateRequest, out workResult) error {
+	changes := r.Spec.Type == v1alpha1.MutateExisting
 	if out.state != v1alpha1.GenerateFailed {
 		if r.Status.RetryCount > 0 {
-			w.options.Tell(Notice{Policy: r.Spec.Policy, Reason: "Recovered", Note: note(r.Spec.Rule, r.Spec.Trigger, string(out.state)+" "+out.message)})
+			w.options.Tell(Notice{Policy: r.Spec.Policy, Changes: changes, About: r.Spec.Trigger, Reason: "Recovered", Note: note(r.Spec.Rule, r.Spec.Trigger, string(out.state)+" "+out.message)})
 		}
 		return w.options.Requests.Delete(ctx, r)
 	}
@@ -154,7 +155,7 @@ func (w *Worker) settle(ctx context.Context, r *v1alpha1.GenerateRequest, out wo
 		r.Status.NextRetry = &next
 	}
 	if !told {
-		w.options.Tell(Notice{Policy: r.Spec.Policy, Warning: true, Reason: reason, Note: note(r.Spec.Rule, r.Spec.Trigger, out.message)})
+		w.options.Tell(Notice{Policy: r.Spec.Policy, Changes: changes, About: r.Spec.Trigger, Warning: true, Reason: reason, Note: note(r.Spec.Rule, r.Spec.Trigger, out.message)})
 	}
 	return w.options.Requests.SetStatus(ctx, r)
 }
@@ -281,7 +282,7 @@ func (w *Worker) drop(ctx context.Context, one failedRequest, why string) error 
 	}
 	w.forget(one.request.Name)
 	spec := one.request.Spec
-	w.options.Tell(Notice{Policy: spec.Policy, Warning: true, Reason: reasonDropped, Note: note(spec.Rule, spec.Trigger, "the GenerateRequest "+one.request.Name+" is removed: "+why)})
+	w.options.Tell(Notice{Policy: spec.Policy, Changes: spec.Type == v1alpha1.MutateExisting, About: spec.Trigger, Warning: true, Reason: reasonDropped, Note: note(spec.Rule, spec.Trigger, "the GenerateRequest "+one.request.Name+" is removed: "+why)})
 	return nil
 }
 

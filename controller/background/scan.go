@@ -277,7 +277,7 @@ func (w *Worker) WatchFailed(of Watched, err error) {
 	for _, p := range w.current.Load().policies {
 		for _, r := range p.rules {
 			if r.keepsInStep() && slices.Contains(w.makes(r), of.KindReference) {
-				w.options.Tell(Notice{Policy: p.Of, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.Kind, explained(err))})
+				w.options.Tell(Notice{Policy: p.Of, Changes: r.changes, Warning: true, Reason: reasonForbidden, Note: fmt.Sprintf("rule %s: objects of the kind %s cannot be watched: %v", r.name, of.Kind, explained(err))})
 			}
 		}
 	}

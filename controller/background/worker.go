@@ -14,7 +14,7 @@ import (
 	"github.com/kvap/kvap/interp"
 )
 
-// Options say what to work with. All must be there but Watcher, User and Now.
+// Options say what to work with. All must be there but Watcher, User, Applied and Now.
 type Options struct {
 	Cluster  Cluster
 	Requests Requests
@@ -33,6 +33,8 @@ type Options struct {
 	User string
 	// Tell takes what users should know.
 	Tell func(Notice)
+	// Applied takes what was done; nil takes nothing.
+	Applied func(Applied)
 	// Now is the clock; that of the machine by default.
 	Now func() time.Time
 }
@@ -259,7 +261,7 @@ func (w *Worker) work(ctx context.Context, j job) workResult {
 		return failed(explained(err))
 	case t.why != "":
 		if t.forged { // the API server did not send the request, which is told
-			w.options.Tell(Notice{Policy: j.rule.policy.Of, Warning: true, Reason: reasonMistrusted, Note: note(j.rule.name, j.trigger, t.why)})
+			w.options.Tell(Notice{Policy: j.rule.policy.Of, Changes: j.rule.changes, About: j.trigger, Warning: true, Reason: reasonMistrusted, Note: note(j.rule.name, j.trigger, t.why)})
 		}
 		return skipped(t.why)
 	case t.ending && !j.remove && j.rule.keepsInStep() && !j.rule.makesOfDeleted:
@@ -277,9 +279,17 @@ func (w *Worker) work(ctx context.Context, j job) workResult {
 	case err != nil:
 		return failed(err)
 	case j.rule.changes:
-		return w.mutateExisting(ctx, j, t, request)
+		return w.applied(j, w.mutateExisting(ctx, j, t, request))
 	}
-	return w.generate(ctx, j, t, request)
+	return w.applied(j, w.generate(ctx, j, t, request))
+}
+
+// applied tells of work that wrote objects, and no failure.
+func (w *Worker) applied(j job, out workResult) workResult {
+	if w.options.Applied != nil && out.state == v1alpha1.GenerateCompleted && len(out.resources) > 0 {
+		w.options.Applied(Applied{j.rule.policy.Of, j.rule.name, j.rule.changes, j.trigger, out.resources})
+	}
+	return out
 }
 
 // A workResult is what became of a job.

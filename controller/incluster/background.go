@@ -45,17 +45,13 @@ type backgroundWork struct {
 }
 
 // newBackgroundWork connects to the cluster, as the user that the program is there.
-func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, user string) (*backgroundWork, error) {
+func newBackgroundWork(config *rest.Config, o *fallback, user string) (*backgroundWork, error) {
 	cluster, requests, err := live.New(config, o.namespace)
 	if err != nil {
 		return nil, err
 	}
 	out := &backgroundWork{requests: requests, may: cluster.May, log: o.log.WithName("background"), changed: make(chan struct{}, 1)}
 	out.watch = func() *live.Watches { return live.NewWatches(cluster, o.namespace) }
-	tell, err := live.Events(ctx, config)
-	if err != nil {
-		return nil, err
-	}
 	if err := out.bound(); err != nil {
 		return nil, err
 	}
@@ -63,8 +59,9 @@ func newBackgroundWork(ctx context.Context, config *rest.Config, o *fallback, us
 		Cluster: cluster, Requests: requests, Records: live.NewLedger(requests), World: o.world, User: user,
 		Tell: func(n background.Notice) {
 			out.log.Info("told", "policy", n.Policy.Name, "namespace", n.Policy.Namespace, "reason", n.Reason, "note", n.Note)
-			tell(n)
+			o.events.worked(n)
 		},
+		Applied: o.events.applied,
 		Kinds: func(group, version, kind string) []v1alpha1.KindReference {
 			return firstKinds(o.world.Served().All().Resources(group, version, kind), func(registration.Resource) bool { return true })
 		},

@@ -57,7 +57,8 @@ type fallback struct {
 	replicas  *replicas
 	changed   chan struct{}
 
-	events *verdictEvents
+	events   *ruleEvents
+	natively *nativeRules // nil where nobody is told what passes natively
 
 	mu       sync.Mutex
 	sources  map[*policy.Policy]v1alpha1.PolicyReference
@@ -67,7 +68,7 @@ type fallback struct {
 }
 
 // startWebhook serves until the context ends; wait returns when all is done.
-func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c controller.Options, log logr.Logger) (_ *fallback, wait func() error, err error) {
+func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c controller.Options, events *ruleEvents, log logr.Logger) (_ *fallback, wait func() error, err error) {
 	c.Namespace = cmp.Or(c.Namespace, "default")
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.Address)
 	if err != nil {
@@ -79,14 +80,14 @@ func startWebhook(ctx context.Context, config *rest.Config, f Webhook, c control
 		}
 	}()
 	f.Endpoint = f.At(l)
-	out := &fallback{options: f, namespace: c.Namespace, log: log.WithName("webhook"), changed: make(chan struct{}, 1), told: map[string]bool{}}
+	out := &fallback{options: f, namespace: c.Namespace, log: log.WithName("webhook"), events: events, changed: make(chan struct{}, 1), told: map[string]bool{}}
 	if err = out.build(ctx, config, c); err != nil {
 		return nil, nil, err
 	}
-	out.health = newRuleHealth(out.world, out.tellChanged)
-	if out.events, err = newVerdictEvents(ctx, config, f.Events); err != nil {
-		return nil, nil, err
+	if events.options.AuditLog != "" && events.options.Verdicts == TellAll {
+		out.natively = newNativeRules(out)
 	}
+	out.health = newRuleHealth(out.world, out.tellChanged)
 	if err := out.keepBook(ctx, config); err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +127,7 @@ func (o *fallback) build(ctx context.Context, config *rest.Config, c controller.
 	if err != nil {
 		return err
 	}
-	if o.work, err = newBackgroundWork(ctx, config, o, o.self); err != nil {
+	if o.work, err = newBackgroundWork(config, o, o.self); err != nil {
 		return err
 	}
 	var callers *x509.CertPool // nil where nobody needs a certificate
@@ -275,6 +276,9 @@ func (o *fallback) set(remaining controller.Remaining) (out controller.Serving, 
 			work.Policies = append(work.Policies, background.Policy{Policy: p, Of: one.Source})
 		}
 	}
+	if o.natively != nil {
+		o.setNative(remaining, kept, sources)
+	}
 	options := registration.Options{
 		URL: o.options.Base(), Service: o.options.Reference(o.namespace), Bundle: o.certs.Bundle(),
 		ExcludeNamespaces: remaining.ExcludeNamespaces, ExcludeGroups: o.options.ExcludeGroups, Taken: remaining.Taken,
@@ -364,17 +368,12 @@ func (o *fallback) tell(problems []controller.FallbackProblem) {
 func (o *fallback) record(r webhook.Record) {
 	o.book.Note(r)
 	o.health.note(r)
-	o.events.note(r, o.uidOf(r.Of))
+	if of, ok := o.sourceOf(r.Of); ok {
+		o.events.judged(r, of)
+	}
 	if r.Blocked {
 		o.log.V(1).Info("blocked", "resource", r.Request.Resource, "operation", r.Request.Operation, "policy", r.Policy, "rule", r.Rule)
 	}
-}
-
-// uidOf is that of a policy as the cluster has it.
-func (o *fallback) uidOf(p *policy.Policy) types.UID {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.sources[p].UID
 }
 
 // shadowTimeout is for how many seconds a request waits at most for a webhook whose

@@ -32,6 +32,7 @@ import (
 type Options struct {
 	Controller   controller.Options
 	Webhook      Webhook
+	Events       Events
 	Cleanup      Cleaning
 	CleanupLimit int // how many objects one run of a cleanup policy deletes at most; 0 for no limit
 }
@@ -54,7 +55,6 @@ type Webhook struct {
 	TUFRoot         string        // a file with the root.json that the repository is held to
 	TUFCache        string        // a folder for what it answered
 	BindRepository  bool          // signatures count only if they name the repository of the image
-	Events          VerdictEvents // which verdicts are told by Events
 	Policies        PolicyChecks  // which policies are looked at when they are written
 }
 
@@ -98,6 +98,11 @@ func (o Webhook) world(ctx context.Context, config *rest.Config, options world.O
 // when one does.
 func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) error {
 	c := o.Controller
+	events, err := newRuleEvents(ctx, config, o.Events)
+	if err != nil {
+		return err
+	}
+	c.Found = events.found
 	if !o.Webhook.Enabled() {
 		if c.Reports != "" {
 			live, err := o.Webhook.world(ctx, config, world.Options{RegistrySecrets: c.Namespace, Live: true}, log)
@@ -106,13 +111,19 @@ func Run(ctx context.Context, config *rest.Config, o Options, log logr.Logger) e
 			}
 			c.World = live
 		}
+		if err := followAuditLog(ctx, config, events, nil, log); err != nil {
+			return err
+		}
 		c.Leading = o.cleaning(ctx, config, nil, log)
 		return controller.Run(ctx, config, c, log)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	served, wait, err := startWebhook(ctx, config, o.Webhook, c, log)
+	served, wait, err := startWebhook(ctx, config, o.Webhook, c, events, log)
 	if err != nil {
+		return err
+	}
+	if err := followAuditLog(ctx, config, events, served.natively, log); err != nil {
 		return err
 	}
 	c.WebhookOwner, c.World, c.Fallback = o.Webhook.Owner, served.world, served

@@ -21,6 +21,8 @@
 // Reports that are not kvap's are left alone. Of an object no more is kept than where it is, and
 // digests.
 //
+// What violates and is new in a report is told when the report is written, and not again.
+//
 // It does not decide what is judged: kinds that may not be read are passed over, and
 // said; their reports stay.
 //

@@ -55,6 +55,7 @@ type fakeCluster struct {
 	reads   []string                                 // what was asked of objects, but by watches
 	looks   []string                                 // at metadata of all objects
 	streams map[apischema.GroupVersionResource]*watch.FakeWatcher
+	told    []string // of violations
 }
 
 func newFakeCluster(t *testing.T, reports ...runtime.Object) *fakeCluster {
@@ -273,6 +274,11 @@ func (c *fakeCluster) run(p Policies) *Scanner {
 func (c *fakeCluster) runFor(ctx context.Context, p Policies) *Scanner {
 	s, err := newScanner(paging{c.objects, c}, c.metadata, &fakeDiscovery{}, Options{
 		Report: report.ObjectOptions{Group: report.PolicyReports, List: []string{"error", "warn"}, Max: 10}, Every: 24 * time.Hour,
+		Tell: func(f Finding) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.told = append(c.told, fmt.Sprintf("%s/%s %s %s/%s %s", f.Object.Namespace, f.Object.Name, f.Result.Kind, f.Result.Policy, f.Result.Rule, f.Result.Result))
+		},
 	}, logr.Discard())
 	if err != nil {
 		c.t.Fatal(err)

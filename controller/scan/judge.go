@@ -182,7 +182,7 @@ const (
 func resultRow(o judge.Opinion, result string) report.ScanResult {
 	p := o.Rule.Rule.Policy
 	row := report.ScanResult{
-		Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Result: result, Message: o.Message,
+		Kind: p.Kind, Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Result: result, Message: o.Message,
 		Category: p.Annotations[categoryAnnotation], Scored: p.Annotations[scoredAnnotation] != "false",
 		Properties: o.Properties, Admission: !p.Background,
 	}

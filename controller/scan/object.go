@@ -152,7 +152,24 @@ func (l *leader) object(ctx context.Context, f *followed, t task) error {
 	if wanted == nil {
 		return reports.remove(ctx, t)
 	}
-	return reports.write(ctx, t, wanted)
+	before, wrote, err := reports.write(ctx, t, wanted)
+	if wrote {
+		l.tell(scanned, wanted, before)
+	}
+	return err
+}
+
+// tell tells what violates in a report which is in it since it was written.
+func (s *Scanner) tell(scanned report.ScannedObject, wanted, before map[string]any) {
+	if s.options.Tell == nil {
+		return
+	}
+	for _, r := range scanned.Results {
+		violates := r.Result != "pass" && r.Result != "skip"
+		if violates && r.IsListed(wanted, scanned.UID) && !r.IsListed(before, scanned.UID) {
+			s.options.Tell(Finding{scanned, r})
+		}
+	}
 }
 
 // was is what was judged of an object.

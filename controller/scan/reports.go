@@ -144,27 +144,27 @@ func (r *reports) digest(t task) uint64 {
 	return 0
 }
 
-// write makes the report about an object, or changes it.
-func (r *reports) write(ctx context.Context, t task, fields map[string]any) error {
+// write makes the report about an object, or changes it: then before is what it was.
+func (r *reports) write(ctx context.Context, t task, fields map[string]any) (before map[string]any, wrote bool, err error) {
 	at := r.at.Namespace(t.namespace)
 	if r.digest(t) == 0 {
 		_, err := at.Create(ctx, &unstructured.Unstructured{Object: fields}, metav1.CreateOptions{FieldManager: fieldManager})
 		switch {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), isGone(err, t.namespace):
-			return nil // the object goes too
+			return nil, false, nil // the object goes too
 		case err == nil:
-			return nil
+			return nil, true, nil
 		case !apierrors.IsAlreadyExists(err):
-			return fmt.Errorf("its report cannot be written: %w", err)
+			return nil, false, fmt.Errorf("its report cannot be written: %w", err)
 		}
 	}
 	have, err := at.Get(ctx, string(t.uid), metav1.GetOptions{})
 	if err != nil { // it may be gone: then it is made at the next try
-		return fmt.Errorf("its report cannot be written: %w", err)
+		return nil, false, fmt.Errorf("its report cannot be written: %w", err)
 	}
 	if have.GetLabels()[managerLabel] != report.ReportManager {
 		r.log.Info("a report of the name is somebody else's, and stays", "namespace", t.namespace, "name", have.GetName())
-		return nil
+		return nil, false, nil
 	}
 	report.KeepTimes(fields, have.Object)
 	wanted := have.DeepCopy()
@@ -174,12 +174,12 @@ func (r *reports) write(ctx context.Context, t task, fields map[string]any) erro
 		}
 	}
 	if reflect.DeepEqual(wanted.Object, have.Object) {
-		return nil
+		return nil, false, nil
 	}
 	if _, err := at.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
-		return fmt.Errorf("its report cannot be written: %w", err)
+		return nil, false, fmt.Errorf("its report cannot be written: %w", err)
 	}
-	return nil
+	return have.Object, true, nil
 }
 
 // remove removes the report about an object, if there is one.

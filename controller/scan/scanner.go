@@ -31,10 +31,18 @@ type Options struct {
 	Every time.Duration
 	// Settle is how long changes of policies gather.
 	Settle time.Duration
+	// Tell is told of each violation that a report has which the report before had not; nil for nobody.
+	Tell func(Finding)
 	// Changed is called when Problem has another answer; nil for nobody.
 	Changed func()
 	// Register takes the metrics; nil for none.
 	Register prometheus.Registerer
+}
+
+// A Finding is what is new in the report about an object.
+type Finding struct {
+	Object report.ScannedObject
+	Result report.ScanResult
 }
 
 // A Scanner keeps the reports of a cluster.

@@ -111,7 +111,7 @@ func (s *Server) pins(ctx context.Context, p *servedPolicy, r *review, req *inte
 func (s *Server) mutated(p *servedPolicy, r *review, m *interp.MutationResult) {
 	for _, rule := range m.Rules {
 		if rule.Status != interp.Error {
-			s.judged(p, r, rule.Rule, rule.Status)
+			s.judged(r, ruleFailure{servedPolicy: p, rule: rule.Rule, status: rule.Status, mutates: true, exceptions: rule.Exceptions})
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (s *Server) rehearseMutation(ctx context.Context, p *servedPolicy, r *revie
 		case again[rule.Rule]:
 			s.options.Record(ruleFailure{servedPolicy: p, rule: rule.Rule, status: interp.Fail, message: changesAgain, action: policy.Audit}.record(r))
 		default:
-			s.judged(p, r, rule.Rule, rule.Status)
+			s.judged(r, ruleFailure{servedPolicy: p, rule: rule.Rule, status: rule.Status, mutates: true})
 		}
 	}
 }
@@ -148,7 +148,7 @@ func errorsOf(p *servedPolicy, m *interp.MutationResult) []ruleFailure {
 	for _, r := range m.Rules {
 		if r.Status == interp.Error {
 			out = append(out, ruleFailure{
-				servedPolicy: p, rule: r.Rule, status: r.Status, message: r.Message, action: policy.Enforce,
+				servedPolicy: p, rule: r.Rule, status: r.Status, message: r.Message, action: policy.Enforce, mutates: true,
 				blocks: !p.Shadow && p.FailurePolicy == policy.Fail,
 			})
 		}

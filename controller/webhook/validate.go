@@ -23,6 +23,9 @@ type ruleFailure struct {
 	action  policy.Action
 	blocks  bool
 	warns   bool // where the request is admitted
+
+	mutates    bool
+	exceptions []string // why it was skipped
 }
 
 // validate judges a request by each policy of a route. All are asked, so that a
@@ -92,7 +95,7 @@ func (s *Server) findings(ctx context.Context, p *servedPolicy, r *review, resul
 	for _, result := range results {
 		s.count(p, result.Status)
 		if result.Status != interp.Fail && result.Status != interp.Error {
-			s.judged(p, r, result.Rule, result.Status)
+			s.judged(r, ruleFailure{servedPolicy: p, rule: result.Rule, status: result.Status, exceptions: result.Exceptions})
 			continue
 		}
 		f := ruleFailure{servedPolicy: p, rule: result.Rule, status: result.Status, message: result.Message}
@@ -213,21 +216,25 @@ type Record struct {
 	Action       policy.Action
 	Shadow       bool
 	Blocked      bool
-	Err          error
+	// Mutates tells that the rule changes the object.
+	Mutates bool
+	// Exceptions are those for which the rule was skipped, as namespace/name.
+	Exceptions []string
+	Err        error
 }
 
 func (f ruleFailure) record(r *review) Record {
 	return Record{
 		Request: r.describe(), Of: f.Policy.Policy, Policy: f.FullName(), Rule: f.rule, Status: f.status, Message: f.message,
-		Action: f.action, Shadow: f.Shadow, Blocked: f.blocks,
+		Action: f.action, Shadow: f.Shadow, Blocked: f.blocks, Mutates: f.mutates, Exceptions: f.exceptions,
 	}
 }
 
 // judged records what a rule says of a request that it is about, where it finds nothing: so it
 // is known how many it has seen.
-func (s *Server) judged(p *servedPolicy, r *review, rule string, status interp.Status) {
-	if status != interp.None {
-		s.options.Record(ruleFailure{servedPolicy: p, rule: rule, status: status}.record(r))
+func (s *Server) judged(r *review, said ruleFailure) {
+	if said.status != interp.None {
+		s.options.Record(said.record(r))
 	}
 }
 

@@ -3,6 +3,7 @@ package input
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -24,6 +25,11 @@ type Tail struct {
 	read  map[string]*tailed
 	// Lost is called with the path of a log that was rotated, and whose rest is nowhere.
 	Lost func(path string)
+	// Longest is how many bytes a line may have; 32 MiB where it is 0.
+	Longest int
+	// Long is called with the path of a file that has a longer line, which is passed over. Where it
+	// is nil, such a line is an error.
+	Long func(path string)
 }
 
 // tailed is how far a file has been read.
@@ -45,6 +51,17 @@ func NewTail(paths []string, stdin io.Reader) (*Tail, error) {
 		}
 	}
 	return &Tail{paths: paths, stdin: stdin, read: map[string]*tailed{}, Lost: func(string) {}}, nil
+}
+
+// ToEnd passes over what is in the files by now.
+func (t *Tail) ToEnd() error {
+	files, err := t.files()
+	for _, path := range files {
+		if info, err := os.Stat(path); err == nil {
+			t.read[path] = &tailed{offset: info.Size(), file: info}
+		}
+	}
+	return err
 }
 
 // Each calls visit for each line that is new, until it says no. A line without an end
@@ -108,7 +125,7 @@ func (t *Tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 		if err != nil {
 			return fmt.Errorf("%s: %w", Stdin, err)
 		}
-		return at.readLines(lines, Stdin, true, visit)
+		return t.readLines(at, lines, Stdin, true, visit)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -124,7 +141,7 @@ func (t *Tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 	}
 	if zipped {
 		at.ended = true
-		return at.readLines(lines, filepath.ToSlash(path), true, visit)
+		return t.readLines(at, lines, filepath.ToSlash(path), true, visit)
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -147,7 +164,7 @@ func (t *Tail) file(path string, at *tailed, last bool, visit func([]byte, diag.
 		}
 		lines.Reset(f)
 	}
-	return at.readLines(lines, filepath.ToSlash(path), last, visit)
+	return t.readLines(at, lines, filepath.ToSlash(path), last, visit)
 }
 
 // rotated reads what came into a log after it was read last and before it was given
@@ -183,16 +200,19 @@ func (t *Tail) rotated(path string, at *tailed, visit func([]byte, diag.Pos) boo
 	return nil
 }
 
-func (a *tailed) readLines(lines *bufio.Reader, name string, last bool, visit func([]byte, diag.Pos) bool) error {
+func (t *Tail) readLines(a *tailed, lines *bufio.Reader, name string, last bool, visit func([]byte, diag.Pos) bool) error {
 	for {
-		line, err := readLine(lines)
+		line, size, err := t.readLine(lines)
 		if err != nil && !last {
 			return failed(name, a.lines+1, err)
 		}
 		number := a.lines + 1
-		a.offset += int64(len(line))
-		if len(line) > 0 {
+		a.offset += size
+		if size > 0 {
 			a.lines++
+		}
+		if line == nil && size > 0 {
+			t.Long(name)
 		}
 		content := bytes.TrimSpace(line)
 		if number == 1 {
@@ -228,16 +248,22 @@ func unpacked(in io.Reader) (lines *bufio.Reader, zipped bool, err error) {
 	return bufio.NewReaderSize(unzipped, 1<<16), true, nil
 }
 
-func readLine(lines *bufio.Reader) ([]byte, error) {
-	var line []byte
+// readLine reads a line, and says how many bytes that was. It is nil where it is too long.
+func (t *Tail) readLine(lines *bufio.Reader) (line []byte, size int64, err error) {
+	longest := cmp.Or(t.Longest, lineLimit)
 	for {
 		part, err := lines.ReadSlice('\n')
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+		size += int64(len(part))
+		switch {
+		case size <= int64(longest):
+			line = append(line, part...)
+		case t.Long == nil:
+			return nil, size, errors.New("the line is larger than 32 MiB; JSON Lines have one request on each line")
+		default:
+			line = nil
 		}
-		if len(line) > lineLimit {
-			return nil, errors.New("the line is larger than 32 MiB; JSON Lines have one request on each line")
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, size, err
 		}
 	}
 }

@@ -61,6 +61,34 @@ func TestRotatedLog(t *testing.T) {
 	}
 }
 
+// What is there at first may be passed over, and so is a line that is too long, whole or not.
+func TestTailFromTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	log, err := NewTail([]string{dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := 0
+	log.Longest, log.Long = 8, func(string) { long++ }
+	var got []string
+	look := func(text string) {
+		write(t, dir, "audit.log", text)
+		if err := log.Each(false, func(line []byte, _ diag.Pos) bool { got = append(got, string(line)); return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, dir, "audit.log", "before\n")
+	if err := log.ToEnd(); err != nil {
+		t.Fatal(err)
+	}
+	look("before\na\nmuch too long")
+	look("before\na\nmuch too long\nb\n")
+	look("c\n") // it was emptied
+	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) || long != 1 {
+		t.Errorf("read %q, want %q; %d long lines", got, want, long)
+	}
+}
+
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

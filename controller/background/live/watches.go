@@ -6,20 +6,16 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kvap/kvap/api/v1alpha1"
 	"github.com/kvap/kvap/controller/background"
-	"github.com/kvap/kvap/controller/internal/notice"
 )
 
 // The labels of what is watched: of objects that were generated, and of those that
@@ -187,16 +183,4 @@ func bare(o any) (any, error) {
 		object.ManagedFields, object.Annotations, object.OwnerReferences, object.Finalizers = nil, nil, nil, nil
 	}
 	return o, nil
-}
-
-// Events tells users by events about policies, until the context ends.
-func Events(ctx context.Context, config *rest.Config) (func(background.Notice), error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	recorder, err := notice.New(ctx, client, FieldManager)
-	return func(n background.Notice) {
-		recorder.Tell(notice.OfPolicy(n.Policy, "v1"), corev1.ObjectReference{}, n.Warning, n.Reason, "Generate", n.Note)
-	}, err
 }

@@ -49,8 +49,16 @@ func (r Recorder) Tell(about, related corev1.ObjectReference, warning bool, reas
 	r.events.Eventf(&about, other, kind, reason, action, "%s", note)
 }
 
-// OfPolicy is a reference to a policy, which users' tools find by the version that its kind has.
+// OfPolicy is a reference to a policy, which users' tools find by the version that its kind has. By
+// default that is the one of policies which rule requests.
 func OfPolicy(p v1alpha1.PolicyReference, version string) corev1.ObjectReference {
+	switch {
+	case version != "":
+	case p.Group == v1alpha1.Group:
+		version = v1alpha1.Version
+	default:
+		version = "v1"
+	}
 	return corev1.ObjectReference{
 		APIVersion: apischema.GroupVersion{Group: p.Group, Version: version}.String(), Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, UID: p.UID,
 	}

@@ -187,8 +187,6 @@ func (k known) apart(folder, name string) (string, error) {
 	}
 	for _, o := range asserted {
 		switch {
-		case o.GetKind() == "Event":
-			return k.Reasons["events"], nil
 		case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
 			return k.Reasons["webhooks"], nil
 		}

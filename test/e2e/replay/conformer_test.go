@@ -42,7 +42,7 @@ type conformer struct {
 func newConformer(t *testing.T) *conformer {
 	t.Helper()
 	workloads := []string{"deployment-controller", "replicaset-controller", "statefulset-controller", "job-controller"}
-	c := &conformer{served: newServed(t, workloads, "--mode", "enforce", "--exception-namespaces", "*", "--reports", "wgpolicyk8s", "--report-results", "pass,skip,warn,error")}
+	c := &conformer{served: newServed(t, workloads, "--mode", "enforce", "--exception-namespaces", "*", "--reports", "wgpolicyk8s", "--report-results", "pass,skip,warn,error", "--events", "all")}
 	config := c.plane.Config(tester)
 	config.WarningHandler = rest.NoWarnings{}
 	user, err := client.New(config, client.Options{})
@@ -63,6 +63,9 @@ func newConformer(t *testing.T) *conformer {
 		t.Fatal(err)
 	}
 	if err := c.judged.Create(t.Context(), object("v1", "Namespace", "", "kyverno")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.judged.Create(t.Context(), kyvernoSettings()); err != nil {
 		t.Fatal(err)
 	}
 	for _, namespace := range []string{"default", "kyverno"} {
@@ -110,6 +113,7 @@ func (c *conformer) account(ctx context.Context, namespace string) error {
 // gone before one of the same name is made. Nothing runs, so what an assertion says of
 // the status of workloads is left out.
 func (c *conformer) prepare(ctx context.Context, o *unstructured.Unstructured) error {
+	adaptEvent(o)
 	if slices.Contains([]string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}, o.GetKind()) {
 		delete(o.Object, "status")
 	}
@@ -331,7 +335,7 @@ func (c *conformer) sweep(ctx context.Context) error {
 // itself, and definitions, which tests remove themselves.
 func kept(o *unstructured.Unstructured) bool {
 	kvap := strings.HasPrefix(o.GetName(), "kvap") || strings.HasPrefix(o.GetNamespace(), "kvap-system") || o.GroupVersionKind().Group == "kvap.dev"
-	passing := slices.Contains([]string{"Event", "Lease", "Endpoints", "EndpointSlice", "APIService", "CustomResourceDefinition", "ControllerRevision", "IPAddress"}, o.GetKind())
+	passing := slices.Contains([]string{"Lease", "Endpoints", "EndpointSlice", "APIService", "CustomResourceDefinition", "ControllerRevision", "IPAddress"}, o.GetKind())
 	return kvap || passing || o.GetLabels()["app.kubernetes.io/managed-by"] == "kvap"
 }
 

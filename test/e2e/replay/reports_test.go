@@ -17,8 +17,11 @@ func isReport(o *unstructured.Unstructured) bool {
 
 // translated changes what is asserted of an object into how kvap says it.
 func translated(asserted *unstructured.Unstructured) {
-	if isReport(asserted) {
+	switch {
+	case isReport(asserted):
 		ourReport(asserted)
+	case asserted.GetKind() == "Event":
+		ourEvent(asserted)
 	}
 }
 

@@ -36,7 +36,11 @@ func newServed(t *testing.T, controllers []string, more ...string) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := controlplane.Start(t.Context(), controlplane.Options{Users: []controlplane.User{
+	flag, err := auditedRequests(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := controlplane.Start(t.Context(), controlplane.Options{APIServerFlags: []string{flag}, Users: []controlplane.User{
 		{Name: program, Groups: []string{"system:masters"}}, {Name: tester, Groups: []string{"system:masters"}},
 	}, Controllers: controllers})
 	if err != nil {
@@ -76,7 +80,7 @@ func (s *served) start(t *testing.T, controller string, more ...string) {
 		t.Fatal(err)
 	}
 	s.process = exec.Command(controller, append([]string{"--kubeconfig", s.plane.Kubeconfig(program), "--namespace", "kvap-system",
-		"--webhook-address", address, "--webhook-url", "https://" + address}, more...)...)
+		"--webhook-address", address, "--webhook-url", "https://" + address, "--audit-log", s.plane.AuditLog()}, more...)...)
 	s.process.Stderr = &s.log
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)

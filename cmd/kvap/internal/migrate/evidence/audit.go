@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/kvap/kvap/controller/audit"
 	"github.com/kvap/kvap/interp"
 	"github.com/kvap/kvap/vap"
 )
@@ -43,49 +43,10 @@ type auditNative struct {
 // were not among the natives.
 func (l *Ledger) Strange() []string { return slices.Sorted(maps.Keys(l.strange)) }
 
-// failureKey is where an API server notes what native policies found.
-const failureKey = "validation.policy.admission.k8s.io/validation_failure"
-
-// A failure is one entry of that annotation.
-type failure struct {
-	Policy          string `json:"policy"`
-	Message         string `json:"message"`
-	ExpressionIndex int    `json:"expressionIndex"`
-}
-
-// A logLine is what is read of a line of the log: an event of audit.k8s.io/v1.
-type logLine struct {
-	Kind       string `json:"kind"`
-	APIVersion string `json:"apiVersion"`
-	Stage      string `json:"stage"`
-	Verb       string `json:"verb"`
-	User       struct {
-		Username string   `json:"username"`
-		Groups   []string `json:"groups"`
-	} `json:"user"`
-	ObjectRef *struct {
-		APIGroup    string `json:"apiGroup"`
-		APIVersion  string `json:"apiVersion"`
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-	} `json:"objectRef"`
-	ResponseStatus *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"responseStatus"`
-	Received    time.Time         `json:"requestReceivedTimestamp"`
-	Annotations map[string]string `json:"annotations"`
-	// AuditID, and at the level Request the object that was sent.
-	AuditID       string          `json:"auditID"`
-	RequestObject json.RawMessage `json:"requestObject"`
-}
-
 // An event is a line of the log, understood.
 type event struct {
-	logLine
-	failures []failure
+	*audit.Event
+	failures []audit.Failure
 	// whole tells that the failures are all there were: an API server before 1.37 notes
 	// the first only.
 	whole   bool
@@ -105,14 +66,12 @@ type webhookFinding struct {
 // Audit writes down what one line of an API server's audit log says. Lines that are
 // not about the end of a write are passed over.
 func (l *Ledger) Audit(ctx context.Context, data []byte, at string) error {
-	e := event{}
-	if err := json.Unmarshal(data, &e.logLine); err != nil {
-		return fmt.Errorf("the line is no audit event: %w", err)
+	read, err := audit.ReadEvent(data)
+	if err != nil {
+		return err
 	}
-	if e.Kind != "Event" || !strings.HasPrefix(e.APIVersion, "audit.k8s.io/") {
-		return errors.New("the line is no event of audit.k8s.io; give the log that an API server writes with --audit-log-path")
-	}
-	if e.Stage != "ResponseComplete" || e.ObjectRef == nil || e.ResponseStatus == nil || e.operations() == nil || e.Received.Before(l.Since) {
+	e := event{Event: read}
+	if !e.Ends() || e.Received.Before(l.Since) {
 		return nil
 	}
 	if err := e.read(); err != nil {
@@ -132,11 +91,9 @@ func (l *Ledger) Audit(ctx context.Context, data []byte, at string) error {
 	return l.noteMutations(ctx, &e, at)
 }
 
-func (e *event) read() error {
-	if text, ok := e.Annotations[failureKey]; ok {
-		if err := json.Unmarshal([]byte(text), &e.failures); err != nil {
-			return fmt.Errorf("the annotation %s is not what an API server writes: %w", failureKey, err)
-		}
+func (e *event) read() (err error) {
+	if e.failures, err = e.Failures(); err != nil {
+		return err
 	}
 	e.whole = len(e.failures) != 1
 	for key, text := range e.Annotations {
@@ -152,23 +109,6 @@ func (e *event) read() error {
 	e.denied = parseDenial(e.ResponseStatus.Message)
 	return nil
 }
-
-// operations are what an API server may have asked about; nil for what it does not
-// ask about.
-func (e *event) operations() []string {
-	switch e.Verb {
-	case "create":
-		return []string{"CREATE", "CONNECT"}
-	case "update", "patch":
-		return []string{"UPDATE", "CREATE"}
-	case "delete", "deletecollection":
-		return []string{"DELETE"}
-	}
-	return nil
-}
-
-// refused tells that somebody did not let the request through.
-func (e *event) refused() bool { return e.ResponseStatus.Code >= 300 }
 
 // subject is the request in words.
 func (e *event) subject() string {

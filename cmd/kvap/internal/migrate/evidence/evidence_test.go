@@ -12,6 +12,7 @@ import (
 
 	"github.com/kvap/kvap/cel"
 	"github.com/kvap/kvap/compile"
+	"github.com/kvap/kvap/controller/audit"
 	"github.com/kvap/kvap/internal/judge"
 	"github.com/kvap/kvap/internal/manifest"
 	"github.com/kvap/kvap/policy"
@@ -160,7 +161,7 @@ func (b *bench) logged(o *unstructured.Unstructured, denial string) []byte {
 	}
 	annotations := map[string]string{"authorization.k8s.io/decision": "allow"}
 	if opinions[0].Native == apiserver.Deny {
-		annotations[failureKey] = fmt.Sprintf(`[{"message":"m","policy":%q,"binding":"b","expressionIndex":0,"validationActions":["Audit"]}]`, b.deployed.Policies[0].Name)
+		annotations[audit.FailureKey] = fmt.Sprintf(`[{"message":"m","policy":%q,"binding":"b","expressionIndex":0,"validationActions":["Audit"]}]`, b.deployed.Policies[0].Name)
 	}
 	status := map[string]any{"code": 201}
 	if denial != "" {
@@ -286,7 +287,7 @@ func TestWhatIsNotKnownIsNoAgreement(t *testing.T) {
 			e["responseStatus"] = map[string]any{"code": 201}
 		}), "Kyverno only audits the rule"},
 		{"another violation hides it", teams, log(func(e map[string]any) {
-			e["annotations"] = map[string]string{failureKey: `[{"policy":"other","expressionIndex":0}]`}
+			e["annotations"] = map[string]string{audit.FailureKey: `[{"policy":"other","expressionIndex":0}]`}
 		}), "it is of another rule"},
 		{"refused by somebody else", teams, log(func(e map[string]any) {
 			e["responseStatus"] = map[string]any{"code": 403, "message": "exceeded quota"}
@@ -449,7 +450,7 @@ func TestListedViolations(t *testing.T) {
 			"kind": "Event", "apiVersion": "audit.k8s.io/v1", "stage": "ResponseComplete", "verb": "create",
 			"objectRef":      map[string]any{"apiVersion": "v1", "resource": "configmaps", "namespace": "default", "name": "bad"},
 			"responseStatus": map[string]any{"code": 400, "message": kyvernoDenial},
-			"annotations":    map[string]string{failureKey: fmt.Sprintf(`[{"message":%q,"policy":"teams","expressionIndex":0}]`, message)},
+			"annotations":    map[string]string{audit.FailureKey: fmt.Sprintf(`[{"message":%q,"policy":"teams","expressionIndex":0}]`, message)},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -476,7 +477,7 @@ func TestFormsOfOneObject(t *testing.T) {
 		"kind": "Event", "apiVersion": "audit.k8s.io/v1", "stage": "ResponseComplete", "verb": "create",
 		"objectRef":      map[string]any{"apiGroup": "apps", "apiVersion": "v1", "resource": "deployments", "namespace": "default", "name": "bad"},
 		"responseStatus": map[string]any{"code": 400, "message": strings.Replace(kyvernoDenial, "team:", "autogen-team:", 1)},
-		"annotations":    map[string]string{failureKey: `[{"message":"m","policy":"teams","expressionIndex":0}]`},
+		"annotations":    map[string]string{audit.FailureKey: `[{"message":"m","policy":"teams","expressionIndex":0}]`},
 	})
 	if err != nil {
 		t.Fatal(err)

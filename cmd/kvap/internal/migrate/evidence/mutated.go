@@ -69,7 +69,7 @@ func (e *event) calls() ([]call, error) {
 		out = append(out, one)
 	}
 	slices.SortFunc(out, func(a, b call) int { return cmp.Or(cmp.Compare(a.round, b.round), cmp.Compare(a.index, b.index)) })
-	if last := len(out) - 1; last >= 0 && e.refused() && !out[last].Mutated { // it may be why
+	if last := len(out) - 1; last >= 0 && e.Refused() && !out[last].Mutated { // it may be why
 		out[last].unclear = unanswered
 	}
 	return out, nil
@@ -217,31 +217,11 @@ func (l *Ledger) noteExchange(ctx context.Context, e *event, x exchange, at stri
 
 // request is what Kyverno's webhook was asked, as far as the log has it.
 func (e *event) request(object []byte) (*judge.Request, error) {
-	var o map[string]any
-	if err := utiljson.Unmarshal(object, &o); err != nil {
+	asked, err := e.Created(object)
+	if err != nil {
 		return nil, err
 	}
-	metadata, _ := o["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		o["metadata"] = metadata
-	}
-	if e.ObjectRef.Namespace != "" {
-		metadata["namespace"] = e.ObjectRef.Namespace
-	}
-	name, _ := metadata["name"].(string)
-	kind, _ := o["kind"].(string)
-	gvk := map[string]any{"group": e.ObjectRef.APIGroup, "version": e.ObjectRef.APIVersion, "kind": kind}
-	resource := map[string]any{"group": e.ObjectRef.APIGroup, "version": e.ObjectRef.APIVersion, "resource": e.ObjectRef.Resource}
-	var groups []any
-	for _, g := range e.User.Groups {
-		groups = append(groups, g)
-	}
-	r, err := judge.NewRequest(map[string]any{
-		"uid": e.AuditID, "operation": "CREATE", "kind": gvk, "requestKind": gvk, "resource": resource, "requestResource": resource,
-		"name": name, "namespace": e.ObjectRef.Namespace, "object": o,
-		"userInfo": map[string]any{"username": e.User.Username, "groups": groups},
-	})
+	r, err := judge.NewRequest(asked)
 	if err == nil {
 		err = r.Complete()
 	}

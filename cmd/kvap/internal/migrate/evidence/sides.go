@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -171,7 +170,7 @@ func (n auditNative) says(place int, e *event) side {
 		if i := f.ExpressionIndex; i >= 0 && i < len(n.text.Validations) && slices.ContainsFunc(n.text.Validations[i].Members(), func(m int) bool { return n.places[m] == place }) {
 			return side{violated: true, message: f.Message}
 		}
-		if n.named(place, f.Message) {
+		if slices.ContainsFunc(n.text.Named(f.Message), func(m int) bool { return n.places[m] == place }) {
 			return side{violated: true, message: f.Message}
 		}
 	}
@@ -179,27 +178,6 @@ func (n auditNative) says(place int, e *event) side {
 		return side{unknown: "the log names one violation of a request, and it is of another rule"}
 	}
 	return side{}
-}
-
-// named tells whether the message of another rule of the object names a rule: it lists
-// all that are violated, where there are several.
-func (n auditNative) named(place int, message string) bool {
-	for _, words := range []string{"(all violated: ", "(violated too: "} {
-		i := strings.LastIndex(message, words)
-		if i < 0 {
-			continue
-		}
-		list := strings.Split(strings.TrimSuffix(message[i+len(words):], ")"), ", ")
-		for member, m := range n.text.Members {
-			written := cmp.Or(m.Origin, m.Rule) // as the message names it where the object is about Pods and their controllers
-			if n.places[member] == place && slices.ContainsFunc([]string{m.Rule, written}, func(name string) bool {
-				return slices.Contains(list, name) || slices.Contains(list, m.Policy+"/"+name)
-			}) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // about tells whether a native policy is asked about such requests at all.
@@ -215,7 +193,7 @@ func (e *event) fits(r admissionregistrationv1.NamedRuleWithOperations) bool {
 		resource += "/" + e.ObjectRef.Subresource
 	}
 	asked := slices.ContainsFunc(r.Operations, func(o admissionregistrationv1.OperationType) bool {
-		return o == "*" || slices.Contains(e.operations(), string(o))
+		return o == "*" || slices.Contains(e.Operations(), string(o))
 	})
 	all := func(list []string, one string) bool { return slices.Contains(list, "*") || slices.Contains(list, one) }
 	named := slices.ContainsFunc(r.Resources, func(pattern string) bool {
@@ -242,7 +220,7 @@ func (e *event) theirs(r *row) side {
 		if !covers(e.denied.webhook, p) {
 			return side{unknown: "Kyverno denied the request by another of its webhooks"}
 		}
-	case e.refused():
+	case e.Refused():
 		return side{unknown: "the request was refused by somebody else"}
 	case e.passedOver("kyverno.svc"):
 		return side{unknown: "Kyverno's webhook did not answer"}
