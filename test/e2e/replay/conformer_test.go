@@ -113,7 +113,6 @@ func (c *conformer) account(ctx context.Context, namespace string) error {
 // gone before one of the same name is made. Nothing runs, so what an assertion says of
 // the status of workloads is left out.
 func (c *conformer) prepare(ctx context.Context, o *unstructured.Unstructured) error {
-	adaptEvent(o)
 	if slices.Contains([]string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}, o.GetKind()) {
 		delete(o.Object, "status")
 	}
