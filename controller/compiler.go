@@ -287,14 +287,16 @@ func (r *reconciler) scan(in policyList, result compile.Result, schemas *schema.
 		return
 	}
 	r.scanned = append([]*compile.Rule{}, result.Rules...)
-	sources := map[string]v1alpha1.PolicyReference{}
+	sources, since := map[string]v1alpha1.PolicyReference{}, map[*policy.Policy]time.Time{}
 	for _, s := range in.sources {
 		if s.policy != nil && s.mode == v1alpha1.ModeEnforce { // in shadow nobody is told
 			sources[s.policy.Kind+" "+s.policy.FullName()] = s.ref
 		}
+		since[s.policy] = s.since
 	}
 	r.scannedSources.Store(&sources)
 	r.scanner.Set(scan.Policies{
 		Compiled: result, Exceptions: in.exceptions, Schemas: schemas, ExcludeNamespaces: r.options.ExcludeNamespaces, World: r.options.World,
+		ForReports: true, Since: since,
 	})
 }

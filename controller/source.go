@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kvap/kvap/api/v1alpha1"
+	"github.com/kvap/kvap/controller/scan"
 	"github.com/kvap/kvap/diag"
 	"github.com/kvap/kvap/policy"
 )
@@ -26,6 +28,8 @@ type policySource struct {
 	// policy is what counts, with the actions that its mode gives it: the object as
 	// it is, or its last good version. It is nil where the mode is off.
 	policy *policy.Policy
+	// since is when the object came to say what it says.
+	since time.Time
 	// rehearsed is, in shadow, what counts with the actions as they are written.
 	rehearsed *policy.Policy
 	text      []byte // of what counts, as it is parsed
@@ -94,7 +98,10 @@ func readSource(o *unstructured.Unstructured, otherwise string, before *policySo
 	if s.mode == v1alpha1.ModeOff {
 		return s
 	}
-	s.text = text
+	s.text, s.since = text, scan.WrittenAt(o)
+	if before != nil && bytes.Equal(before.text, text) {
+		s.since = before.since
+	}
 	s.policy, s.found = parsePolicy(s.ref, s.text)
 	if s.policy == nil || len(brokenRules(s.policy)) > 0 {
 		s.fallBack(before, remembered)

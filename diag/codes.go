@@ -34,7 +34,8 @@ const (
 	Syntax Code = 102
 	// Template occurs when a file is a template of another tool: of Helm, or of Red Hat
 	// Advanced Cluster Management ({{hub … hub}}). What it says is not known before it
-	// is rendered, so nothing of it is read.
+	// is rendered, so nothing of it is read. A file whose actions only write the braces of
+	// variables, as {{`{{ request.name }}`}}, is read as what they write.
 	//
 	// Render it first: helm template CHART | kvap convert -
 	//

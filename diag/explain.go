@@ -159,7 +159,8 @@ func describe(c Code) (name, text, example string) {
 		return "Template",
 			"Occurs when a file is a template of another tool: of Helm, or of Red Hat\n" +
 				"Advanced Cluster Management ({{hub … hub}}). What it says is not known before it\n" +
-				"is rendered, so nothing of it is read.\n" +
+				"is rendered, so nothing of it is read. A file whose actions only write the braces of\n" +
+				"variables, as {{`{{ request.name }}`}}, is read as what they write.\n" +
 				"\n" +
 				"Render it first: helm template CHART | kvap convert -",
 			"apiVersion: kyverno.io/v1\n" +

@@ -49,6 +49,9 @@ type RuleResult struct {
 	Message    string
 	// Exceptions are the exceptions that made the rule skip, as namespace/name.
 	Exceptions []string
+	// Properties are what reports tell of the result besides: the controls of the Pod Security
+	// Standards that are violated, and the rule's own reportProperties.
+	Properties map[string]string
 	// Code is set for what the interpreter does not support.
 	Code diag.Code
 	// Warnings are what a user should know though the rule admits the object.
@@ -236,7 +239,8 @@ func (in *Interpreter) judgePolicy(a *preparedRequest, p *compiledPolicy) []Rule
 			verdict = verdictOfKyverno(verdict.kyverno)
 		}
 		out[i].Status, out[i].Kyverno, out[i].Message = verdict.status, verdict.kyverno, verdict.message
-		out[i].Exceptions, out[i].Code, out[i].Deviations, out[i].Warnings = verdict.exceptions, verdict.code, deviations, verdict.warnings
+		out[i].Exceptions, out[i].Properties = verdict.exceptions, verdict.properties
+		out[i].Code, out[i].Deviations, out[i].Warnings = verdict.code, deviations, verdict.warnings
 		if p.ApplyOne && (verdict.kyverno == Pass || verdict.kyverno == Fail) {
 			// Kyverno verifies images before it validates, and counts there anew.
 			done, seen = true, r.VerifyImages != nil
@@ -270,8 +274,10 @@ type verdict struct {
 	status, kyverno Status
 	message         string
 	exceptions      []string
+	properties      map[string]string
 	code            diag.Code
 	warnings        []string
+	idle            bool // a mutate rule has nothing to change
 }
 
 func say(status Status, format string, args ...any) verdict {
@@ -343,7 +349,7 @@ func (r *rule) judge(a *preparedRequest) (out verdict) {
 	case !applies:
 		return say(Skip, "%s", joinMessages("preconditions not met", message))
 	}
-	return r.handle(a, v)
+	return r.handle(a, v).with(r.reported(v))
 }
 
 // needsObject tells whether a rule has nothing to check where no object is left.

@@ -31,6 +31,13 @@ type RuleMutation struct {
 	// Before and After are the object in front of the rule and behind it. They are
 	// the same unless the rule passed. Neither may be changed.
 	Before, After map[string]any
+
+	idle bool
+}
+
+// Idle reports whether the rule is about the object, and the object is as the rule makes it.
+func (m *RuleMutation) Idle() bool {
+	return m.idle || m.Status == Pass && sameObject(m.Before, m.After)
 }
 
 // Patch is a JSON patch of what the rule changed.
@@ -101,7 +108,7 @@ func (in *Interpreter) mutatePolicy(a *preparedRequest, p *compiledPolicy) []Rul
 				verdict = verdictOfKyverno(verdict.kyverno)
 			}
 			m.Status, m.Kyverno, m.Message = verdict.status, verdict.kyverno, verdict.message
-			m.Exceptions, m.Code = verdict.exceptions, verdict.code
+			m.Exceptions, m.Code, m.idle = verdict.exceptions, verdict.code, verdict.idle
 			if verdict.status == Pass {
 				m.After = after
 				a.setObject(after)

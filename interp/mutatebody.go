@@ -69,7 +69,9 @@ func (b *mutateBody) patch(m *mutateRun) (verdict, map[string]any) {
 	case err != nil:
 		return say(Error, "%v", err), nil
 	case !changed:
-		return say(Skip, "no patches applied"), nil
+		v := say(Skip, "no patches applied")
+		v.idle = true
+		return v, nil
 	}
 	return say(Pass, "mutated %s", namedObject(after)), after
 }

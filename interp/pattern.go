@@ -172,7 +172,7 @@ func (m *patternMatch) list(value, pattern []any, path string) *mismatch {
 // skips does not count; when nothing else is left the whole list is skipped.
 func (m *patternMatch) each(value []any, pattern func(i int) any, n int, path string) *mismatch {
 	applied := false
-	var skip *mismatch
+	var skips skips
 	for i, v := range value[:n] {
 		if err := m.ctx.Err(); err != nil {
 			return &mismatch{kind: aborted, path: path, text: err.Error()}
@@ -182,15 +182,33 @@ func (m *patternMatch) each(value []any, pattern func(i int) any, n int, path st
 		case bad == nil:
 			applied = true
 		case bad.kind == skipped:
-			skip = bad
+			skips = append(skips, bad)
 		default:
 			return bad
 		}
 	}
-	if skip != nil && !applied {
-		return &mismatch{kind: skipped, path: skip.path, text: skip.text}
+	if applied {
+		return nil
 	}
-	return nil
+	return skips.joined()
+}
+
+// skips are what keeps parts of a pattern from applying.
+type skips []*mismatch
+
+// maxSkips bounds how many of them are told: a list may be long.
+const maxSkips = 20
+
+// joined tells of all of them as of one; nil where there are none.
+func (s skips) joined() *mismatch {
+	if len(s) == 0 {
+		return nil
+	}
+	texts := make([]string, 0, maxSkips)
+	for _, one := range s[:min(len(s), maxSkips)] {
+		texts = append(texts, one.text)
+	}
+	return &mismatch{kind: skipped, path: s[len(s)-1].path, text: strings.Join(texts, "; ")}
 }
 
 // object matches a map: its conditions first, then the rest.
@@ -234,23 +252,23 @@ func tagsPattern(pattern map[string]any) map[string]any {
 // matters only if no other anchor applied.
 func (m *patternMatch) conditions(anchors []anchor, value, pattern map[string]any, path string, at mapPosition) *mismatch {
 	applied, direct := false, false
-	var skip *mismatch
+	var skips skips
 	for _, a := range anchors {
 		bad := m.entry(a, value, pattern, path, at)
 		switch {
 		case bad == nil:
 			applied = true
 		case bad.kind == skipped:
-			skip = bad
+			skips = append(skips, bad)
 			direct = direct || bad.direct
 		case bad.kind == aborted || !direct:
 			return bad
 		}
 	}
-	if skip != nil && (direct || !applied) {
-		return &mismatch{kind: skipped, path: skip.path, text: skip.text}
+	if applied && !direct {
+		return nil
 	}
-	return nil
+	return skips.joined()
 }
 
 // entry matches one key of a pattern.

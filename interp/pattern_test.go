@@ -261,6 +261,21 @@ func TestPatternMessages(t *testing.T) {
 	}
 }
 
+// A pattern of which nothing applies says why, of each element that it passed over.
+func TestSkipMessages(t *testing.T) {
+	got := widgetStatus(t, `validate: {pattern: {spec: {=(a): [{(x): 1, y: 2}], =(b): [{(x): 1, y: 2}]}}}`, `{spec: {a: [{x: 7}], b: [{x: 8}, {x: 9}]}}`)
+	want := "conditional anchor mismatch: resource value '7' does not match '1' at path /spec/a/0/x/; " +
+		"conditional anchor mismatch: resource value '8' does not match '1' at path /spec/b/0/x/; " +
+		"conditional anchor mismatch: resource value '9' does not match '1' at path /spec/b/1/x/"
+	if got.Status != Skip || got.Message != want {
+		t.Errorf("%s: %s", got.Status, got.Message)
+	}
+	long := widgetStatus(t, `validate: {pattern: {spec: {a: [{(x): 1, y: 2}]}}}`, `{spec: {a: [`+strings.Repeat("{x: 7}, ", 100)+`]}}`)
+	if n := strings.Count(long.Message, "; ") + 1; long.Status != Skip || n != maxSkips {
+		t.Errorf("%s: %d of 100 elements are told of", long.Status, n)
+	}
+}
+
 // TestReferences pins $( ), which points at the pattern's own leaves.
 func TestReferences(t *testing.T) {
 	tests := []struct {

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -216,6 +217,42 @@ func podSecurityFailure(rule string, ps *policy.PodSecurity, results []podResult
 	return b.String()
 }
 
+// A violatedControl is how reports tell of a check that a pod does not pass. Its images are those of
+// the containers that the check found, whatever is excluded of them.
+type violatedControl struct {
+	ID, Name string
+	Images   []string
+}
+
+// podSecurityProperties are what reports tell of the results: which controls, and whose images.
+func podSecurityProperties(ps *policy.PodSecurity, results, found []podResult, p *pod, registry string) map[string]string {
+	ids, controls := make([]string, len(results)), make([]violatedControl, len(results))
+	for i, r := range results {
+		ids[i] = r.check.id
+		controls[i] = violatedControl{ID: r.check.id, Name: r.check.control, Images: []string{}}
+		all := found[slices.IndexFunc(found, func(f podResult) bool { return f.check.id == r.check.id })].fields
+		for _, c := range p.containers() {
+			if slices.ContainsFunc(all, func(f fieldError) bool { return f.container == c.Name }) {
+				controls[i].Images = append(controls[i].Images, fullReference(c.Image, registry))
+			}
+		}
+	}
+	text, err := json.Marshal(controls)
+	if err != nil { // texts can be written
+		return nil
+	}
+	return map[string]string{"standard": ps.Level, "version": ps.Version, "controls": strings.Join(ids, ","), "controlsJSON": string(text)}
+}
+
+// fullReference is an image with the registry and the tag that it has by default.
+func fullReference(name, registry string) string {
+	i, err := parseImage(name, registry)
+	if err != nil {
+		return name
+	}
+	return i.reference()
+}
+
 // text is the error as Kyverno words it, with the path of the pod in an object of
 // the kind.
 func (f fieldError) text(kind string) string {
@@ -246,13 +283,13 @@ func (r *rule) judgePodSecurity(a *preparedRequest, excepted []*exception) verdi
 	if a.deletes() || a.object == nil {
 		return none()
 	}
-	now := r.judgePod(a.object, excepted)
+	now := r.judgePod(a.object, excepted, a.limits.registry())
 	if now.status != Fail || !r.allowsExisting(a) {
 		return now
 	}
 	before := say(Skip, "the old object does not match")
 	if r.oldApplies(a) {
-		before = r.judgePod(a.old, excepted)
+		before = r.judgePod(a.old, excepted, a.limits.registry())
 	}
 	if before.status == Fail {
 		return say(Skip, "skipping the rule evaluation as pre-existing violations are allowed")
@@ -260,7 +297,7 @@ func (r *rule) judgePodSecurity(a *preparedRequest, excepted []*exception) verdi
 	return now
 }
 
-func (r *rule) judgePod(object map[string]any, excepted []*exception) verdict {
+func (r *rule) judgePod(object map[string]any, excepted []*exception, registry string) verdict {
 	ps := r.Validate.PodSecurity
 	p, err := podOf(object)
 	if err != nil {
@@ -270,7 +307,8 @@ func (r *rule) judgePod(object map[string]any, excepted []*exception) verdict {
 	if err != nil {
 		return say(Error, "%v", err)
 	}
-	results := excludeViolations(runChecks(checks, p), ps.Exclude, checks, p)
+	found := runChecks(checks, p)
+	results := excludeViolations(slices.Clone(found), ps.Exclude, checks, p)
 	if len(results) == 0 {
 		return say(Pass, "Validation rule '%s' passed.", r.Name)
 	}
@@ -281,5 +319,5 @@ func (r *rule) judgePod(object map[string]any, excepted []*exception) verdict {
 		return skipByExceptions(excepted)
 	}
 	kind, _ := object["kind"].(string)
-	return say(Fail, "%s", podSecurityFailure(r.Name, ps, results, kind))
+	return say(Fail, "%s", podSecurityFailure(r.Name, ps, results, kind)).with(podSecurityProperties(ps, results, found, p, registry))
 }

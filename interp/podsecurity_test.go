@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -44,6 +45,25 @@ func TestPodSecurity(t *testing.T) {
 				t.Errorf("want %s (%s)\ngot %s (%s)", tt.want, tt.message, got.Status, got.Message)
 			}
 		})
+	}
+}
+
+// A report tells which controls are violated, and the images of the containers that a check found,
+// whichever of them are excluded; not those of checks that are excluded wholly.
+func TestPodSecurityProperties(t *testing.T) {
+	const rule = `{level: restricted, version: latest, exclude: [{controlName: Seccomp}, {controlName: Seccomp, images: ["*"]}, ` +
+		`{controlName: Capabilities, images: ["b*"], restrictedField: "spec.containers[*].securityContext.capabilities.drop", values: [ALL]}]}`
+	got := judgeOne(t, podPolicyWithout(rule), &Request{Admission: create(object(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, spec: {
+		securityContext: {runAsNonRoot: true}, containers: [
+			{name: a, image: a, securityContext: {allowPrivilegeEscalation: false}},
+			{name: b, image: "b@x", securityContext: {allowPrivilegeEscalation: false}},
+			{name: c, image: "ghcr.io/c:1", securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]}}`))}, nil)
+	want := map[string]string{
+		"standard": "restricted", "version": "latest", "controls": "capabilities_restricted",
+		"controlsJSON": `[{"ID":"capabilities_restricted","Name":"Capabilities","Images":["docker.io/a:latest","b@x"]}]`,
+	}
+	if got.Status != Fail || !maps.Equal(got.Properties, want) {
+		t.Errorf("%s %s\ngot  %v\nwant %v", got.Status, got.Message, got.Properties, want)
 	}
 }
 

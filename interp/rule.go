@@ -1,6 +1,8 @@
 package interp
 
 import (
+	"maps"
+
 	"github.com/kvap/kvap/jmespath"
 	"github.com/kvap/kvap/policy"
 )
@@ -16,6 +18,36 @@ type rule struct {
 	exceptions    []*exception
 	cel           *celRule // nil if the rule has no CEL
 	images        []*imageEntry
+	properties    []property
+}
+
+// A property is what reports tell of the rule's results besides.
+type property struct {
+	name  string
+	value *text
+}
+
+// reported are the rule's own properties of a result. One whose variables cannot be filled in is left
+// out: it is no part of the verdict.
+func (r *rule) reported(v *vars) map[string]string {
+	out := map[string]string{}
+	for _, p := range r.properties {
+		if value, err := v.fillString(p.value); err == nil {
+			out[p.name] = value
+		}
+	}
+	return out
+}
+
+// with is the verdict with more properties.
+func (v verdict) with(properties map[string]string) verdict {
+	if len(properties) == 0 {
+		return v
+	}
+	all := maps.Clone(properties)
+	maps.Copy(all, v.properties)
+	v.properties = all
+	return v
 }
 
 // A check is what a rule, or an entry of foreach, wants of an object. The first
@@ -47,6 +79,9 @@ func (in *Interpreter) readRule(p *policy.Policy, r *policy.Rule) *rule {
 		}
 	}
 	out.images = readImageEntries(p, r)
+	for _, one := range r.Properties {
+		out.properties = append(out.properties, property{one.Key, readText(one.Value, one.Pos)})
+	}
 	v := r.Validate
 	if v == nil {
 		return out

@@ -12,7 +12,7 @@ import (
 // File: rules with errors are there too, marked Invalid.
 func Parse(name string, data []byte) (*File, diag.List) {
 	f := &File{Name: name}
-	docs, ds := documents(name, data)
+	docs, ds := documents(name, unescaped(data))
 	for _, doc := range docs {
 		ds = append(ds, doc.ds...)
 		ds = append(ds, f.document(doc.root, doc.text, doc.ds)...)
@@ -48,6 +48,8 @@ func (f *File) document(doc *Node, text []byte, known diag.List) diag.List {
 	switch {
 	case apiVersion == "" && (kind == "ClusterPolicy" || kind == "ValidatingPolicy" || kind == "MutatingPolicy" || kind == "GeneratingPolicy" || kind == "ImageValidatingPolicy"):
 		return diag.List{diag.Errorf(doc.Pos, diag.Missing, "a %s needs an apiVersion, for instance kyverno.io/v1", kind)}
+	case group == hubGroup:
+		return f.carried(doc, known)
 	case kind != "" && otherEngine(group, kind) != "":
 		return f.unread(doc, text, group)
 	case group != "kyverno.io" && group != "policies.kyverno.io" && (group != ownGroup || !slices.Contains(readKinds(ownGroup), kind)):

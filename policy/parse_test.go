@@ -126,7 +126,7 @@ func TestUnreadable(t *testing.T) {
 		{"block", "a: b\n---\n# {{ x }}\n{{- if .Values.x }}\na: b\n{{- end }}\n", diag.Template, 4, 1},
 		{"quoted", strings.Replace(small, "name: r", `name: "{{ .Values.name }}"`, 1), diag.Template, 6, 13},
 		{"helper", strings.Replace(small, "name: r", `name: '{{ include "a" . }}'`, 1), diag.Template, 6, 13},
-		{"helm escape", strings.Replace(small, "x: 1", "x: '{{ \"{{\" }} request.object }}'", 1), diag.Template, 8, 38},
+		{"helm escape", strings.Replace(small, "x: 1", "x: '{{ \"{{\" }} request.object }} {{ .Values.x }}'", 1), diag.Template, 8, 38},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -26,6 +26,8 @@ type Policy struct {
 	Namespace   string // of a namespaced kind; "default" where the source names none
 	Labels      map[string]string
 	Annotations map[string]string
+	// Carrier is the document of Open Cluster Management that carries the policy; nil where none does.
+	Carrier *Node
 
 	Action        Action // of rules that name none
 	Overrides     []ActionOverride
@@ -142,6 +144,8 @@ type Rule struct {
 	// SkipBackground is skipBackgroundRequests, true by default: what the engine's
 	// own controller does triggers nothing.
 	SkipBackground bool
+	// Properties are what reports tell of the rule's results besides: texts, with variables.
+	Properties []Pair
 	// Deletes tells of a rule that denies what a cleanup policy deletes, see Cleanup.AsRule: a
 	// text of the object is no pattern where that would make its preconditions true.
 	Deletes bool

@@ -33,7 +33,7 @@ func (r *reader) rule(p *Policy, n *Node) *Rule {
 		r.imageExtractors(rule.ImageExtractors)
 	}
 	rule.SkipBackground = o.boolean("skipBackgroundRequests", true)
-	o.pairs("reportProperties")
+	rule.Properties = o.pairs("reportProperties")
 	r.body(rule, o)
 	o.end()
 	if rule.Generate != nil {

@@ -34,6 +34,8 @@ func (f *File) unread(doc *Node, text []byte, group string) diag.List {
 	}
 	var d diag.Diagnostic
 	switch engine := otherEngine(group, u.Kind); {
+	case group == hubGroup:
+		d = diag.Warnf(doc.Pos, diag.UnreadKind, "kvap does not read the object-templates-raw of this %s, which have policies of Kyverno: no object is made of them; write them as object-templates", u.Kind)
 	case engine != "":
 		d = diag.Warnf(doc.Pos, diag.OtherEngine, "this %s is a policy of %s, which kvap does not read: no object is made of it, so leave it with %[2]s", u.Kind, engine)
 	default:

@@ -40,6 +40,12 @@ type ScanResult struct {
 	Category string
 	Severity string // critical, high, medium, low or info; empty where the policy says none
 	Scored   bool
+	// Exceptions are the names of those that made the rule skip, and Properties what reports tell
+	// besides.
+	Exceptions []string
+	Properties map[string]string
+	// Admission tells of a policy whose rules are not asked in the background.
+	Admission bool
 }
 
 // ObjectOptions are the choices of reports.
@@ -122,6 +128,28 @@ func (r ScanResult) IsListed(in map[string]any, uid string) bool {
 	})
 }
 
+// maxProperties bounds how many a rule may have of its own.
+const maxProperties = 20
+
+// properties are those of a result, as Kyverno names them. A value that is too long is left out: half
+// of it could be read by nobody.
+func (r ScanResult) properties(uid string) map[string]any {
+	out := map[string]any{}
+	for _, key := range slices.Sorted(maps.Keys(r.Properties)) {
+		if value := r.Properties[key]; len(value) <= 4*maxReportMessage && len(key) <= maxReportMessage && len(out) < maxProperties {
+			out[key] = value
+		}
+	}
+	if len(r.Exceptions) > 0 {
+		out["exceptions"] = doc.Cut(strings.Join(r.Exceptions, ","), maxReportMessage)
+	}
+	out["process"], out["resultID"] = "background scan", r.id(uid)
+	if r.Admission {
+		out["process"] = "admission review"
+	}
+	return out
+}
+
 // entry is a result in the report about an object.
 func (r ScanResult) entry(uid, group string, now int64) map[string]any {
 	text := "message"
@@ -131,7 +159,7 @@ func (r ScanResult) entry(uid, group string, now int64) map[string]any {
 	out := map[string]any{
 		"source": reportSource, "policy": r.Policy, "rule": r.Rule, "result": r.Result, "scored": r.Scored,
 		"timestamp":  map[string]any{"seconds": now, "nanos": int64(0)},
-		"properties": map[string]any{"process": "background scan", "resultID": r.id(uid)},
+		"properties": r.properties(uid),
 	}
 	for key, value := range map[string]string{text: doc.Cut(r.Message, maxReportMessage), "category": r.Category, "severity": r.Severity} {
 		if value != "" {

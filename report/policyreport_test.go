@@ -66,6 +66,31 @@ func TestResultID(t *testing.T) {
 	}
 }
 
+// What a rule says besides is told as Kyverno tells it, and cannot take the place of what reports
+// mean by these names.
+func TestResultProperties(t *testing.T) {
+	s := scanned()
+	s.Results = []ScanResult{
+		{Policy: "p", Rule: "r", Result: "skip", Exceptions: []string{"a", "b"}},
+		{Policy: "p", Rule: "s", Result: "fail", Admission: true, Properties: map[string]string{"process": "mine", "team": strings.Repeat("x", 2000), "resultID": "", "long": strings.Repeat("x", 5000)}},
+	}
+	var got []map[string]any
+	for _, e := range entries(ObjectReport(s, ObjectOptions{Group: PolicyReports, List: OptionalResults(), Max: 10}, 7)) {
+		properties := e["properties"].(map[string]any)
+		if id, _ := properties["resultID"].(string); len(id) != 20 {
+			t.Errorf("the id is %q", id)
+		}
+		delete(properties, "resultID")
+		got = append(got, properties)
+	}
+	want := []map[string]any{
+		{"process": "admission review", "team": strings.Repeat("x", 2000)}, {"process": "background scan", "exceptions": "a,b"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
 // Open reports say the same in other words, and what has no namespace has a report
 // of the cluster.
 func TestOpenReport(t *testing.T) {

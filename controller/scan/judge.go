@@ -2,7 +2,10 @@ package scan
 
 import (
 	"context"
+	"reflect"
 	"slices"
+	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +30,14 @@ type Policies struct {
 	// World is what rules look things up in that have no native form; nil knows what a
 	// round has read before.
 	World World
+	// ForReports has those rules asked that reports tell of: also, of objects that were written since,
+	// those with background: false; and none of policies whose label says so.
+	ForReports bool
+	// Mutations has, for reports, rules asked that change objects: they pass where an object is as
+	// they make it, and say nothing of others.
+	Mutations bool
+	// Since is when policies became what they are.
+	Since map[*policy.Policy]time.Time
 	// Triggers has Look see objects, too, of which rules generate others.
 	Triggers bool
 }
@@ -36,10 +47,11 @@ type World = interp.World
 
 // A Judge judges objects that are there.
 type Judge struct {
+	policies Policies
 	judges   *judge.Judges
 	client   judge.Client
-	excluded []string        // namespaces
-	reached  map[string]bool // those among them that a rule names
+	asked    map[*compile.Rule]bool
+	reached  map[string]bool // the namespaces that are left out, and that a rule names
 }
 
 // NewJudge makes a judge that knows some objects of the cluster: its Namespaces, and
@@ -49,8 +61,12 @@ func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true, Namespace: metav1.NamespaceDefault}, excluded: p.ExcludeNamespaces, reached: map[string]bool{}}
+	j := &Judge{
+		policies: p, judges: judges, client: judge.Client{Schemas: p.Schemas, Guess: true, Namespace: metav1.NamespaceDefault},
+		asked: map[*compile.Rule]bool{}, reached: map[string]bool{},
+	}
 	for _, r := range p.Compiled.Rules {
+		j.asked[r] = p.asks(r)
 		for _, ns := range r.Reaches {
 			j.reached[ns] = true
 		}
@@ -60,12 +76,13 @@ func NewJudge(p Policies, known []map[string]any) (*Judge, error) {
 
 // excludes tells of a namespace that bindings leave out, and no rule names.
 func (j *Judge) excludes(ns string) bool {
-	return slices.Contains(j.excluded, ns) && !j.reached[ns]
+	return slices.Contains(j.policies.ExcludeNamespaces, ns) && !j.reached[ns]
 }
 
-// asks tells whether a rule is asked about the objects of a namespace.
-func (j *Judge) asks(r *compile.Rule, ns string) bool {
-	return scannable(r) && (!slices.Contains(j.excluded, ns) || slices.Contains(r.Reaches, ns))
+// asks tells whether a rule is asked about an object of a namespace that was last written at a time.
+func (j *Judge) asks(r *compile.Rule, ns string, written time.Time) bool {
+	return j.asked[r] && (r.Policy.Background || j.policies.judged(r.Policy, written)) &&
+		(!slices.Contains(j.policies.ExcludeNamespaces, ns) || slices.Contains(r.Reaches, ns))
 }
 
 // Object is what the policies say of an object in a namespace; nil is one of those that
@@ -88,6 +105,7 @@ func (j *Judge) Object(ctx context.Context, o *unstructured.Unstructured, namesp
 
 // opinions are those of the rules that are asked about objects that are there.
 func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured, namespace map[string]any) ([]judge.Opinion, error) {
+	written := WrittenAt(o)
 	o.SetManagedFields(nil)
 	data, found := j.client.Request(manifest.Object{Value: o.Object}, manifest.Object{})
 	if found.HasErrors() {
@@ -99,22 +117,40 @@ func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured, name
 	}
 	request.Scan, request.Namespace = true, namespace
 	opinions, err := j.judges.Judge(ctx, request)
-	return slices.DeleteFunc(opinions, func(opinion judge.Opinion) bool { return !j.asks(opinion.Rule.Rule, o.GetNamespace()) }), err
+	if err == nil && j.policies.ForReports && j.policies.Mutations {
+		done := j.judges.Mutate(ctx, request, opinions)
+		for i := range opinions {
+			if m := opinions[i].Mutation; m != nil && !reflect.DeepEqual(m.Before, done.Before) {
+				opinions[i].Mutation = nil // what it says is of what rules before it would make
+			}
+		}
+	}
+	return slices.DeleteFunc(opinions, func(opinion judge.Opinion) bool { return !j.asks(opinion.Rule.Rule, o.GetNamespace(), written) }), err
 }
 
-// scannable tells whether a rule is asked about objects that are there: it validates,
+// scannable tells whether a rule is asked about objects whenever they were written: it validates,
 // and its policy does not say otherwise.
-func scannable(r *compile.Rule) bool {
-	if r.Policy.Invalid || !r.Policy.Background {
-		return false
-	}
-	return r.Policy.Validating != nil || r.Source != nil && !r.Source.Invalid && r.Source.Validate != nil
+func scannable(r *compile.Rule) bool { return validates(r) && r.Policy.Background }
+
+func validates(r *compile.Rule) bool {
+	return !r.Policy.Invalid && (r.Policy.Validating != nil || r.Source != nil && !r.Source.Invalid && r.Source.Validate != nil)
 }
 
 // resultOf is the result of a rule; "" where it has nothing to say. Of a native rule,
 // violations are what the API server would deny. What passes a guard has not been
 // judged there, so what passes and what is skipped is the interpreter's to say.
 func resultOf(o judge.Opinion) string {
+	if o.Rule.Rule.Mutates() {
+		switch {
+		case o.Mutation == nil:
+			return ""
+		case o.Mutation.Idle():
+			return "pass"
+		case o.Mutation.Status == interp.Skip && len(o.Mutation.Exceptions) > 0:
+			return "skip"
+		}
+		return ""
+	}
 	switch {
 	case o.Compared && o.Native == apiserver.Deny:
 		return "fail"
@@ -148,6 +184,14 @@ func resultRow(o judge.Opinion, result string) report.ScanResult {
 	row := report.ScanResult{
 		Kind: p.Kind, Policy: o.Rule.Rule.PolicyName(), Rule: o.Rule.Name, Result: result, Message: o.Message,
 		Category: p.Annotations[categoryAnnotation], Scored: p.Annotations[scoredAnnotation] != "false",
+		Properties: o.Properties, Admission: !p.Background,
+	}
+	for _, e := range o.Exceptions {
+		_, name, _ := strings.Cut(e, "/")
+		row.Exceptions = append(row.Exceptions, name)
+	}
+	if o.Mutation != nil && o.Mutation.Idle() && len(o.Exceptions) == 0 {
+		row.Message = "the object is as the rule makes it"
 	}
 	if o.Native == apiserver.Unknown || row.Message == "" && result != "pass" {
 		row.Message = o.NativeMessage

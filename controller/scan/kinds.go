@@ -66,10 +66,10 @@ func asked(p Policies, r resource) (rules []*compile.Rule) {
 
 // about tells whether a rule can say anything of a resource.
 func (p Policies) about(rule *compile.Rule, r resource) bool {
-	if !scannable(rule) && !(p.Triggers && rule.Source != nil && !rule.Source.Invalid && rule.Source.Generate != nil) {
+	if !p.asks(rule) && !(p.Triggers && rule.Source != nil && !rule.Source.Invalid && rule.Source.Generate != nil) {
 		return false
 	}
-	if rule.Target == translate.Native {
+	if rule.Target == translate.Native && !rule.Mutates() {
 		return slices.ContainsFunc(rule.Objects, func(i int) bool {
 			for _, m := range p.Compiled.Objects[i].Policy.Spec.MatchConstraints.ResourceRules {
 				if has(m.APIGroups, r.Group) && has(m.APIVersions, r.Version) && has(m.Resources, r.Resource) {
@@ -79,9 +79,27 @@ func (p Policies) about(rule *compile.Rule, r resource) bool {
 			return false
 		})
 	}
+	if constraints := rule.Policy.MatchConstraints(); constraints != nil {
+		return slices.ContainsFunc(constraints.Rules, func(m policy.ResourceRule) bool {
+			if has(m.Groups, r.Group) && has(m.Versions, r.Version) && has(m.Resources, r.Resource) {
+				return true
+			}
+			return has(m.Resources, "pods") && runsPods(r) // the judge knows whether it is about these, too
+		})
+	}
 	return slices.ContainsFunc(rule.Forms, func(f *compile.Form) bool {
 		return f.Source != nil && f.Source.Match != nil && matchesKind(f.Source.Match, r)
 	})
+}
+
+// runsPods reports whether objects of a resource have a template of Pods, which policies in CEL may
+// be about that name Pods.
+func runsPods(r resource) bool {
+	switch r.GroupResource().String() {
+	case "daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps", "jobs.batch", "cronjobs.batch":
+		return true
+	}
+	return false
 }
 
 // matchesKind tells whether a filter can mean a resource.

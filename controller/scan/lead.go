@@ -187,6 +187,7 @@ func (l *leader) apply(ctx context.Context, p Policies, everything bool) (comple
 	if err != nil {
 		return false, err
 	}
+	p.Mutations = slices.Contains(l.options.Report.List, "pass") // nothing else comes of them
 	judge, err := NewJudge(p, known)
 	if err != nil {
 		return false, err
@@ -248,7 +249,7 @@ func (l *leader) apply(ctx context.Context, p Policies, everything bool) (comple
 	l.problems.begin(p, scans)
 	l.informers.Go(func() { l.sweep(nil) })
 	unserved := slices.ContainsFunc(p.Compiled.Rules, func(rule *compile.Rule) bool {
-		return scannable(rule) && !slices.ContainsFunc(scans, func(s kindScan) bool { return slices.Contains(s.rules, rule) })
+		return p.asks(rule) && !slices.ContainsFunc(scans, func(s kindScan) bool { return slices.Contains(s.rules, rule) })
 	})
 	return len(unread) == 0 && len(away) == 0 && !unserved, nil
 }

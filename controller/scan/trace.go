@@ -130,7 +130,10 @@ func (p Policies) fingerprint(rules []*compile.Rule) uint64 {
 		said = append(said, r.PolicyName(), r.Name(), r.Target, r.Reaches)
 	}
 	for _, one := range policiesOfRules(rules) {
-		said = append(said, one.Annotations, one.Source.Get("spec").Value())
+		said = append(said, one.Labels, one.Annotations, one.Source.Get("spec").Value())
+		if !one.Background {
+			said = append(said, p.Since[one])
+		}
 	}
 	for _, e := range p.Exceptions {
 		said = append(said, e.Namespace, e.Name, e.Source.Get("spec").Value())

@@ -26,6 +26,10 @@ type Opinion struct {
 	Status, Kyverno interp.Status
 	Deviations      []int
 	Message         string // the interpreter's
+	// Exceptions are those that made the rule skip, as namespace/name, and Properties what reports
+	// tell of the result besides; both are the interpreter's.
+	Exceptions []string
+	Properties map[string]string
 	// Code is set for what the interpreter does not support.
 	Code diag.Code
 	// Compared tells whether both judges have been asked: the rule is native, and its
@@ -192,6 +196,7 @@ func graver(s, than interp.Status) bool {
 
 func (o *Opinion) interpreted(res interp.RuleResult) {
 	o.Status, o.Kyverno, o.Message, o.Code, o.Deviations = res.Status, res.Kyverno, res.Message, res.Code, res.Deviations
+	o.Exceptions, o.Properties = res.Exceptions, res.Properties
 	if o.Status == interp.Fail && o.Kyverno == interp.Error && len(o.Deviations) == 0 {
 		o.Deviations = []int{2}
 	}

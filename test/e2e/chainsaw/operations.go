@@ -204,6 +204,9 @@ func (r *run) assert(ctx context.Context, s objectsFile, wanted bool) error {
 		}
 	}
 	for _, o := range all {
+		if r.Translate != nil {
+			r.Translate(o)
+		}
 		err := eventually(ctx, r.patience(s), func() (string, error) {
 			why, err := r.missing(ctx, o)
 			switch {

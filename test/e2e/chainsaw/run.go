@@ -37,6 +37,8 @@ type Setup struct {
 	// Answer answers an assertion about an object in place of the cluster, where it is
 	// mine. why is empty if the assertion holds.
 	Answer func(ctx context.Context, asserted *unstructured.Unstructured) (why string, mine bool, err error)
+	// Translate changes what is asserted of an object into how the cluster under test says it.
+	Translate func(asserted *unstructured.Unstructured)
 	// Sleep bounds each sleep.
 	Sleep time.Duration
 	// Patience is how long an assertion may take to come true, at least.

@@ -186,10 +186,7 @@ func (k known) apart(folder, name string) (string, error) {
 		return "", err
 	}
 	for _, o := range asserted {
-		group := o.GroupVersionKind().Group
 		switch {
-		case group == "wgpolicyk8s.io" || group == "reports.kyverno.io":
-			return k.Reasons["reports"], nil
 		case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
 			return k.Reasons["webhooks"], nil
 		}

@@ -42,7 +42,7 @@ type conformer struct {
 func newConformer(t *testing.T) *conformer {
 	t.Helper()
 	workloads := []string{"deployment-controller", "replicaset-controller", "statefulset-controller", "job-controller"}
-	c := &conformer{served: newServed(t, workloads, "--mode", "enforce", "--exception-namespaces", "*", "--reports", "wgpolicyk8s", "--events", "all")}
+	c := &conformer{served: newServed(t, workloads, "--mode", "enforce", "--exception-namespaces", "*", "--reports", "wgpolicyk8s", "--report-results", "pass,skip,warn,error", "--events", "all")}
 	config := c.plane.Config(tester)
 	config.WarningHandler = rest.NoWarnings{}
 	user, err := client.New(config, client.Options{})
@@ -56,7 +56,7 @@ func newConformer(t *testing.T) *conformer {
 	c.cluster = chainsaw.Setup{
 		Path:   filepath.Dir(kubectl),
 		Client: user, Kubeconfig: c.plane.Kubeconfig(tester),
-		Prepare: c.prepare, Settle: c.settle, Idle: c.idle, Answer: c.answer,
+		Prepare: c.prepare, Settle: c.settle, Idle: c.idle, Answer: c.answer, Translate: translated,
 		Sleep: 2 * time.Second, Patience: patient,
 	}
 	if c.kinds, err = discovery.NewDiscoveryClientForConfig(config); err != nil {

@@ -132,7 +132,12 @@ func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
 			names.add(c, strings.TrimPrefix(c.Namespace+"."+c.Name, "."), c.Kind)
 		}
 	}
+	inside := &carriers{policies: done.carried(), left: map[*policy.Policy][]leftPolicy{}, objects: map[*policy.Policy][]any{}}
 	for _, group := range done.byPolicy() {
+		if inside.has(group.policy) {
+			inside.objects[group.policy] = group.all()
+			continue
+		}
 		name, ok := names.of[group.policy]
 		if group.cleanup != nil {
 			name, ok = names.of[group.cleanup]
@@ -150,13 +155,13 @@ func (d Destination) addFiles(to *folder.Folder, done *Compilation) error {
 		}
 		to.Add(name+"."+cmp.Or(d.Format, "yaml"), data)
 	}
-	d.addRemainder(to, done, names)
-	return nil
+	d.addRemainder(to, done, names, inside)
+	return inside.add(to, names)
 }
 
 // addRemainder adds the policies of the rules that stay behind, and the
 // exceptions from them; and what is not read, as it was written.
-func (d Destination) addRemainder(to *folder.Folder, done *Compilation, names *fileNames) {
+func (d Destination) addRemainder(to *folder.Folder, done *Compilation, names *fileNames, inside *carriers) {
 	for _, u := range done.Unread {
 		to.Add("remainder/"+names.of[u]+".yaml", u.Text)
 	}
@@ -168,6 +173,10 @@ func (d Destination) addRemainder(to *folder.Folder, done *Compilation, names *f
 			continue
 		}
 		remaining = append(remaining, p)
+		if inside.has(p) {
+			inside.left[p] = left
+			continue
+		}
 		for _, one := range left {
 			to.Add("remainder/"+names.of[p]+one.suffix+".yaml", one.data)
 		}
