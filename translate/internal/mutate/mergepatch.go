@@ -220,7 +220,7 @@ func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at re
 		*m.gates = append(*m.gates, cel.False()) // which have no text
 	case name == "name" && n.Kind == policy.String && (n.Str == "*" || n.Str == "?*") && v.Certain():
 		// Elements without a name are left alone, and no API server takes them.
-	case have == schema.String && v.Typ.Format == schema.AnyText && n.Kind == policy.String,
+	case have == schema.String && (v.Typ.Format == schema.AnyText || read.IsPlain(v.Typ)) && n.Kind == policy.String,
 		have == schema.Bool && n.Kind == policy.Bool, have == schema.Int && n.Kind == policy.Int:
 		*m.gates = append(*m.gates, pattern.Conditional(m.Lowering, at, name, n))
 	default:

@@ -197,7 +197,7 @@ func isParams(l *read.Lowering, e *policy.ContextEntry) (is bool) {
 		return false
 	}
 	namespace := configMapPlace(l, e)
-	if isRequestNamespace(namespace) && l.Target.Scope == native.Namespaced {
+	if isRequestNamespace(namespace) && inNamespace(l) {
 		return l.Params == nil || l.Params.Name == name && l.Params.Namespace == ""
 	}
 	text, isText := namespace.Lit.(string)
