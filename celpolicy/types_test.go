@@ -131,6 +131,12 @@ func checkTypes(t *testing.T, p *policy.Policy) {
 		for _, c := range m.MatchConditions {
 			compiled(c.Expression, celgo.BoolType)
 		}
+		if m.TargetExpression != "" {
+			compiled(m.TargetExpression, celgo.MapType(celgo.StringType, celgo.DynType))
+		}
+		for _, c := range m.TargetConditions {
+			compiled(c.Expression, celgo.BoolType)
+		}
 		for _, one := range m.Mutations {
 			want := celgo.ObjectType(mutation.ObjectTypeName)
 			if one.PatchType == policy.JSONPatch {

@@ -101,15 +101,15 @@ func chosenBy(w *read.Lowering, t policy.Text) chosen {
 	}
 	v, d := query.Text(w, j)
 	out.demand = d
-	if out.exact = v; !isIdentity(j) {
-		out.asked = true
-	}
+	out.exact, out.asked = v, !isIdentity(w, j)
 	return out
 }
 
-// isIdentity tells of a name or a namespace of the request, which is neither empty nor a wildcard.
-func isIdentity(j read.Operand) bool {
-	if j.Form != read.PlaceForm || !read.IsPlain(j.V.Typ) {
+// isIdentity tells of a name or a namespace of the request, which is neither empty nor a wildcard. A
+// Binding has those of the Pod, which the API server looks at first.
+func isIdentity(w *read.Lowering, j read.Operand) bool {
+	binds := w.Target.Resource == "pods/binding"
+	if j.Form != read.PlaceForm || !read.IsPlain(j.V.Typ) && !binds {
 		return false
 	}
 	for _, of := range []string{"object", "oldObject"} {

@@ -347,12 +347,23 @@ func (e *targetRule) draft(c targetChange, triggers []native.Target, ops []nativ
 	binding := vap.Binding{}
 	if p := c.params; p != nil {
 		p.AddTo(&d.Draft.Draft)
+		needParams(d, c.match.Value, c.pre.Expr.Value, c.found.Value, c.find)
 		binding.Param = &vap.ParamRef{Name: p.Name, Namespace: p.Namespace, NotFound: "Deny"}
 	}
 	d.Bindings = []vap.Binding{binding}
 	nameParts(&d.Draft)
 	pack.Describe(&d.Draft.Draft, e.policy)
 	return d
+}
+
+// needParams has nothing changed while the ConfigMap does not exist that is the params. What asks it of
+// the trigger is given.
+func needParams(d *mutating.Existing, ofTrigger ...cel.Value) {
+	there := vap.Condition{Pos: d.Find.Pos, Name: "params", Expr: cel.Ident("params").Ne(cel.Null())}
+	if slices.ContainsFunc(ofTrigger, func(v cel.Value) bool { return native.Mentions(v, "params") }) {
+		d.Conditions = append([]vap.Condition{there}, d.Conditions...)
+	}
+	d.Of = append([]vap.Condition{there}, d.Of...)
 }
 
 // neverUpdates tells that no update of an object triggers what is lowered for triggers on operations.
