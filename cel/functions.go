@@ -139,6 +139,7 @@ const (
 	FuncDouble                 Function = "double"
 	FuncDuration               Function = "duration"
 	FuncDyn                    Function = "dyn"
+	FuncRandom                 Function = "random" // of Kyverno's library
 	FuncEscapeKey              Function = "jsonpatch.escapeKey"
 	FuncEndsWith               Function = "endsWith"
 	FuncFind                   Function = "find"

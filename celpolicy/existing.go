@@ -31,6 +31,12 @@ func (c *converter) existing(p *policy.Policy, d *mutating.Existing) ([]Object, 
 		out.Spec.Evaluation.SkipBackgroundRequests = new(bool)
 	}
 	out.Spec.TargetConstraints = &TargetConstraints{Expression: e.text(from.Find, true)}
+	if d.Status {
+		written := vap.Constraints{Rules: d.Changed}.MatchResources().ResourceRules
+		written[0].Resources[0] += "/status"
+		written[0].Scope = nil
+		out.Spec.TargetConstraints.ResourceRules = written
+	}
 	for _, m := range from.Of {
 		out.Spec.TargetConditions = append(out.Spec.TargetConditions, admissionregistrationv1.MatchCondition{Name: m.Name, Expression: e.boolean(m.Expression, true)})
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -87,7 +88,7 @@ func followingOf(t *testing.T, policies []*policy.Policy, world *interp.Offline,
 				out.said = append(out.said, fmt.Sprintf("%s: %s %s of %s", p.Name, m.Status, m.Message, nameOf(m.Before)))
 				out.found = out.found || m.Before != nil && m.Status != interp.Error
 				if m.Status == interp.Pass && textOf(t, m.Before) != textOf(t, m.After) {
-					out.changed = append(out.changed, textOf(t, m.After))
+					out.changed = append(out.changed, "# "+m.Subresource+"\n"+textOf(t, m.After))
 				}
 			}
 		}
@@ -101,14 +102,17 @@ func nameOf(object map[string]any) string {
 	return fmt.Sprint(object["kind"], " ", meta["namespace"], "/", meta["name"])
 }
 
-// textOf is an object as a text.
+// randomValue is what is made anew each time.
+var randomValue = regexp.MustCompile(`(random): \S+`)
+
+// textOf is an object as a text, in which what is random is left out.
 func textOf(t *testing.T, object map[string]any) string {
 	t.Helper()
 	text, err := yaml.Marshal(object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	return randomValue.ReplaceAllString(string(text), "$1:")
 }
 
 // compareTargets says whether the same follows from requests by rules with targets and by what they

@@ -54,7 +54,9 @@ type Validation struct {
 // TargetConstraints say which existing objects are changed: those that an expression of the trigger
 // gives.
 type TargetConstraints struct {
-	Expression string `json:"expression"`
+	// ResourceRules name a subresource that is written, and nothing else.
+	ResourceRules []admissionregistrationv1.NamedRuleWithOperations `json:"resourceRules,omitempty"`
+	Expression    string                                            `json:"expression"`
 }
 
 // A Generation is an entry of generate, an expression that calls the generator.

@@ -16,6 +16,9 @@ type Existing struct {
 	Draft
 	// Find gives the objects that are changed, with what triggers the policy as object.
 	Find vap.Expression
+	// Changed are the resources of these objects, of which the status is written where Status is set.
+	Changed []vap.ResourceRule
+	Status  bool
 	// Of are conditions on an object that is changed, which may ask variables.
 	Of []vap.Condition
 	// Idle tells that no request triggers the policy: only what is there does, when the policy comes.

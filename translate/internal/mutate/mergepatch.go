@@ -202,6 +202,9 @@ func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at re
 	if kind == anchor.Conditional && m.inTest {
 		panic(m.Unsupported("conditions of both kinds in an element of a list"))
 	}
+	if m.Trigger != nil && n.Kind == policy.String && query.HasVariables(n) {
+		n = pattern.Filled(m.Lowering, n)
+	}
 	if scalar.IsWild(name) || query.HasVariables(n) || n.Kind == policy.Null || anyKey(n, func(k anchor.Kind) bool { return k == addition }) {
 		panic(m.Unsupported("a condition of a patch with a wildcard key, a variable, null or an addition in it"))
 	}

@@ -41,9 +41,9 @@ func changedBy(l *read.Lowering, t *policy.MutateTarget) native.Target {
 	if !grouped {
 		group, version = "", group
 	}
-	kind := constant(t.Kind, "kind")
-	if strings.Contains(kind, "/") {
-		panic(l.Refuse(diag.NoKyvernoForm, "the target %s is a subresource; name the kind itself, or write it by hand with resourceRules in targetMatchConstraints", kind))
+	kind, subresource, _ := strings.Cut(constant(t.Kind, "kind"), "/")
+	if subresource != "" && subresource != "status" {
+		panic(l.Refuse(diag.NoKyvernoForm, "the target %s is a subresource, which Kyverno writes as the kind itself; name that", t.Kind.Value))
 	}
 	gvk := schema.GVK{Group: group, Version: version, Kind: kind}
 	known := l.Opts.Schemas.Resources(group, version, kind)
@@ -51,7 +51,7 @@ func changedBy(l *read.Lowering, t *policy.MutateTarget) native.Target {
 		panic(l.Refuse(diag.NoKyvernoForm, "the kind %s of a target is not known; give its definition with --crds", gvk))
 	}
 	r := known[0]
-	out := native.Target{GVK: r.GVK, Parent: r.GVK, Group: r.Group, Version: r.Version, Resource: r.Plural, Scope: native.Cluster, Type: l.Opts.Schemas.Type(r.GVK)}
+	out := native.Target{GVK: r.GVK, Parent: r.GVK, Subresource: subresource, Group: r.Group, Version: r.Version, Resource: r.Plural, Scope: native.Cluster, Type: l.Opts.Schemas.Type(r.GVK)}
 	if r.Namespaced {
 		out.Scope = native.Namespaced
 	}

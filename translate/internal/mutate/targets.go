@@ -70,6 +70,7 @@ type targetChange struct {
 	selector vap.Selector
 	match    cel.Bool
 	pre      partial.Bool
+	target   native.Target
 	find     cel.Value
 	found    cel.Bool // what must hold for find to find what the rule does
 	of       []vap.Condition
@@ -138,6 +139,8 @@ func (e *targetRule) checkFrame(l *read.Lowering) {
 		panic(l.Refuse(diag.NoKyvernoForm, "the rule has an empty list of targets, and so changes nothing; name some, or remove targets if the object of the request is to be changed"))
 	case !e.policy.Admission && !e.onPolicyUpdate():
 		panic(l.Refuse(diag.NoKyvernoForm, "nothing triggers the rule: no request does (admission: false), and no object that is there (mutateExistingOnPolicyUpdate)"))
+	case e.hasEntry("random"):
+		panic(l.Refuse(diag.NoKyvernoForm, "a random value of a context is one wherever it is read, and CEL makes one for each; write random where the value goes"))
 	case mentions(e.rule.Source.Get("context"), "target"):
 		panic(l.Refuse(diag.NoKyvernoForm, "the context of the rule reads target, of which it keeps the first one for all; move the entry into the context of the target"))
 	}
@@ -155,6 +158,17 @@ func (e *targetRule) checkFrame(l *read.Lowering) {
 // mentions tells that a part of a policy has a name in it.
 func mentions(n *policy.Node, name string) bool {
 	return n != nil && query.Mentions(string(policy.Marshal(n)), name)
+}
+
+// hasEntry tells that a context entry has a name in it.
+func (e *targetRule) hasEntry(name string) bool {
+	has := mentions(e.rule.Source.Get("context"), name)
+	for _, list := range []string{"targets", "foreach"} {
+		if entries := e.rule.Source.Get("mutate").Get(list); entries != nil {
+			has = has || slices.ContainsFunc(entries.Items, func(n *policy.Node) bool { return mentions(n.Get("context"), name) })
+		}
+	}
+	return has
 }
 
 // onPolicyUpdate tells that what is there triggers the rule when the policy is created or changed.
@@ -196,7 +210,7 @@ func (e *targetRule) change(l *read.Lowering, index int, of, trigger native.Targ
 	if slices.Contains(ops, native.Delete) { // what is deleted is the object of the request
 		w.Object = w.Old
 	}
-	out := targetChange{index: index, trigger: trigger, ops: ops, selector: native.PlainSelector(w.Selected)}
+	out := targetChange{index: index, target: of, trigger: trigger, ops: ops, selector: native.PlainSelector(w.Selected)}
 	var asked bool
 	if out.match, out.pre, asked = rule.Asked(w); !asked {
 		return out, false
@@ -323,6 +337,7 @@ func (e *targetRule) draft(c targetChange, triggers []native.Target, ops []nativ
 			Members:     []vap.Member{{Pos: e.rule.Pos, Policy: native.MemberName(e.policy), Rule: e.rule.Name, Origin: e.rule.Origin}},
 			Constraints: vap.Constraints{Rules: pack.ResourceRules(triggers, ops, e.policy.Namespaced()), NamespaceSelector: c.selector},
 		}},
+		Status: c.target.Subresource != "", Changed: pack.ResourceRules([]native.Target{c.target}, []native.Operation{native.Update}, e.policy.Namespaced()),
 		Find: vap.Expression{Pos: e.rule.Mutate.Targets[c.index].Pos, Expr: c.find}, Of: c.of,
 		Idle: !e.policy.Admission, OwnRequests: !e.rule.SkipBackground,
 	}
