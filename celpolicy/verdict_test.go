@@ -19,7 +19,6 @@ import (
 	"github.com/kvap/kvap/schema"
 	"github.com/kvap/kvap/translate"
 	"github.com/kvap/kvap/vap"
-	"github.com/kvap/kvap/vap/apiserver"
 )
 
 // A converted is a fixture in Kyverno's kinds.
@@ -57,14 +56,10 @@ func convertFixture(t *testing.T, f fixtures.Fixture) converted {
 		}
 		schemas, _ = schemas.WithCRDs(text)
 	}
-	var merging translate.Merging
-	if strings.HasPrefix(f.Name, "targets") {
-		merging = apiserver.NewMerging()
-	}
 	file, found := policy.Parse("policy.yaml", f.Policy)
 	out := converted{schemas: schemas}
 	out.compiled = compile.Policies(compile.Input{Policies: file.Policies, Exceptions: file.Exceptions, Found: found}, compile.Options{
-		Translate: translate.Options{Release: release, Schemas: schemas, Existing: options.Existing, Guard: translate.GuardNever, Mutations: true, Targets: true, Library: true, Merging: merging},
+		Translate: translate.Options{Release: release, Schemas: schemas, Existing: options.Existing, Guard: translate.GuardNever, Mutations: true, Targets: true, Library: true},
 		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
 	})
 	out.Conversion = celpolicy.Convert(out.compiled, celpolicy.Options{Version: "v1"})

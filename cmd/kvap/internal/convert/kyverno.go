@@ -100,8 +100,9 @@ func handwork(code diag.Code, r *compile.Rule) string {
 		return "written by hand, it can ask resource.Get, resource.List, resource.Post or http.Get"
 	case diag.Roles:
 		return "ask for request.userInfo.groups instead, then convert again"
-	case diag.OtherRule:
-		return "write it as a MutatingPolicy with evaluation.mutateExisting"
+	}
+	if r.Source.Mutate != nil && r.Source.Mutate.Existing {
+		return "write it as a MutatingPolicy with evaluation.mutateExisting, or say it in another way and convert again"
 	}
 	return "write it in CEL by hand, or say it in another way and convert again"
 }
