@@ -139,7 +139,6 @@ const (
 	FuncDouble                 Function = "double"
 	FuncDuration               Function = "duration"
 	FuncDyn                    Function = "dyn"
-	FuncRandom                 Function = "random" // of Kyverno's library
 	FuncEscapeKey              Function = "jsonpatch.escapeKey"
 	FuncEndsWith               Function = "endsWith"
 	FuncFind                   Function = "find"

@@ -3,8 +3,6 @@ package celpolicy_test
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -397,52 +395,4 @@ func TestTargetsLeft(t *testing.T) {
 			t.Errorf("%s\nsays %q, want %q", tt.rule, c.compiled.Rules[0].Reason, tt.want)
 		}
 	}
-}
-
-// The rules with targets of public policies change the same objects in both forms, for the objects of
-// their tests: created, updated and deleted.
-func TestTargetsOfCorpus(t *testing.T) {
-	const corpus = "../../shared/corpus"
-	if _, err := os.Stat(corpus); err != nil {
-		t.Skip("the corpus is not beside the repository")
-	}
-	schemas := generatingSchemas(t)
-	rules, converted, requests, triggered, changed := 0, 0, 0, 0, 0
-	for _, part := range []string{"mutate", "cli", "conformance"} {
-		for dir, files := range foldersOf(t, filepath.Join(corpus, part)) {
-			objects := objectsIn(files)
-			for name, text := range files {
-				if file, _ := policy.Parse(name, text); !slices.ContainsFunc(file.Policies, changesOthers) {
-					continue
-				}
-				c := retargeted(t, text, schemas)
-				for _, r := range c.compiled.Rules {
-					if r.Source == nil || r.Source.Mutate == nil || !r.Source.Mutate.Existing {
-						continue
-					}
-					rules++
-					if why, left := c.Left[r]; left || len(r.Existing) == 0 {
-						t.Logf("left: %s %s: %v %s%s", strings.TrimPrefix(filepath.Join(dir, name), corpus), r.Name(), r.Codes, r.Reason, why.Message)
-						continue
-					}
-					converted++
-				}
-				for _, p := range c.made {
-					checkTypes(t, p)
-				}
-				all := triggeringRequests(schemas, objects)
-				requests += len(all)
-				x, y := c.compareTargets(t, judge.World(standing(objects), schemas), all)
-				triggered, changed = triggered+x, changed+y
-			}
-		}
-	}
-	t.Logf("%d of %d rules with targets are converted; %d of %d requests trigger them, and %d objects change", converted, rules, triggered, requests, changed)
-	if converted < 10 {
-		t.Errorf("%d rules are converted", converted)
-	}
-}
-
-func changesOthers(p *policy.Policy) bool {
-	return slices.ContainsFunc(p.Rules, func(r *policy.Rule) bool { return r.Mutate != nil && r.Mutate.Existing })
 }

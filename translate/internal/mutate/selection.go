@@ -136,7 +136,7 @@ func selectionOf(w, behind *read.Lowering, t *policy.MutateTarget, of native.Tar
 	case of.Scope == native.Cluster && !namespace.any:
 		panic(w.Refuse(diag.NoKyvernoForm, "the target %s is in no namespace; remove the namespace from the target", of.Parent.Kind))
 	}
-	if t.SelectorNode != nil && (name.asked || namespace.asked) {
+	if asksLabels(t) && (name.asked || namespace.asked) {
 		panic(w.Refuse(diag.NoKyvernoForm, "whether Kyverno asks the selector of the target depends on whether the variable in its name or namespace is a wildcard; "+
 			"use the name or the namespace of the trigger, or remove one of the two"))
 	}
@@ -150,7 +150,11 @@ func selectionOf(w, behind *read.Lowering, t *policy.MutateTarget, of native.Tar
 	}
 	var out selection
 	demand := namespace.demand.And(name.demand)
-	if isNamed && (inOne || of.Scope == native.Cluster && t.SelectorNode == nil) { // whatever its labels
+	if isNamed && (inOne || of.Scope == native.Cluster && !asksLabels(t)) { // whatever its labels
+		if asksLabels(t) && query.HasVariables(t.SelectorNode) {
+			panic(w.Refuse(diag.NoKyvernoForm, "Kyverno asks no selector of a target that namespace and name tell, but fills in its variables; remove the selector"))
+		}
+		constantLabels(w, t) // which may be refused
 		out.find = cel.Ident("resource").Call("Get", append(args, name.exact)...)
 	} else {
 		labels := constantLabels(w, t)
@@ -194,14 +198,22 @@ func (s *selection) choose(behind *read.Lowering, what string, c chosen, of read
 	s.conditions = append(s.conditions, vap.Condition{Pos: c.text.Pos, Name: what, Expr: is})
 }
 
+// asksLabels tells that a target has a selector that says something.
+func asksLabels(t *policy.MutateTarget) bool {
+	return t.SelectorNode != nil && len(t.SelectorNode.Fields) > 0
+}
+
 // constantLabels are the labels of a selector that names nothing but labels; zero for another, and for none.
 func constantLabels(l *read.Lowering, t *policy.MutateTarget) cel.Value {
 	s := t.Selector
-	if s == nil || len(s.Expressions) > 0 || len(s.MatchLabels) == 0 || query.HasVariables(t.SelectorNode) {
+	if s == nil || query.HasVariables(t.SelectorNode) {
 		return cel.Value{}
 	}
 	if native.RefusedSelector(s) {
 		panic(refusedSelector(l, t))
+	}
+	if len(s.Expressions) > 0 || len(s.MatchLabels) == 0 {
+		return cel.Value{}
 	}
 	var labels []cel.Entry
 	for _, p := range s.MatchLabels {

@@ -279,6 +279,11 @@ func (c *targetChange) patch(w *read.Lowering, t *policy.MutateTarget) {
 	if len(patch.mutations) == 0 {
 		panic(w.Refuse(diag.NoKyvernoForm, "the patch changes no object; look for what it writes, and for its conditions"))
 	}
+	for _, m := range patch.mutations {
+		if sets := m.Expr.Sets(); slices.Contains(sets, "metadata/name") || slices.Contains(sets, "metadata/namespace") {
+			panic(w.Refuse(diag.NoKyvernoForm, "a patch of the name or the namespace of a target would have Kyverno write another object; take it out of the patch"))
+		}
+	}
 	left, _ := unread(w, patch)
 	ask("variables", w.Told(left, cel.True()))
 	ask("patch", patch.asked)

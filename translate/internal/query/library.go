@@ -304,7 +304,7 @@ func randomText(l *read.Lowering, expression read.Operand) read.Operand {
 	if l.Trigger == nil || !ok || expression.Form != read.LitForm {
 		panic(l.Refuse(diag.NoFunction, "the function random has no native form"))
 	}
-	return read.StringOf(cel.Func(cel.FuncRandom, cel.String(text)))
+	return read.StringOf(cel.Func("random", cel.String(text)))
 }
 
 // sum is the sum of a list of integers, of which there must be one. Of texts it may be that of quantities.
