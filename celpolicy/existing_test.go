@@ -385,6 +385,10 @@ func TestTargetsLeft(t *testing.T) {
 		{"ClusterPolicy", to("apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {a: 'b*'}}"), "no API server takes the selector"},
 		{"ClusterPolicy", to("apiVersion: v1, kind: ConfigMap, selector: {matchExpressions: [{key: a, operator: In, values: [\"b*\"]}]}"), "no API server takes the selector"},
 		{"ClusterPolicy", to("apiVersion: v1, kind: ConfigMap, name: '{{ nothing.here }}'"), "never there"},
+		{"ClusterPolicy", to("apiVersion: v1, kind: ConfigMap, name: '{{ request.object.metadata.labels.a || request.object.metadata.labels.b }}'"), "may be null, or no text"},
+		{"ClusterPolicy", to("apiVersion: v1, kind: ConfigMap, namespace: dev, name: two, selector: {matchLabels: {a: '{{ request.object.metadata.name }}'}}"), "but fills in its variables"},
+		{"ClusterPolicy", secrets + "mutate:\n  targets: [{apiVersion: v1, kind: ConfigMap}]\n  patchStrategicMerge: {metadata: {name: other}}\n", "a patch of the name"},
+		{"ClusterPolicy", secrets + "context: [{name: x, variable: {value: \"{{ random('[a-z]') }}\"}}]\nmutate:\n  targets: [{apiVersion: v1, kind: ConfigMap}]\n  patchStrategicMerge: {data: {a: '{{ x }}'}}\n", "a random value of a context"},
 		{"ClusterPolicy", to("apiVersion: v1, kind: ConfigMap, namespace: dev, preconditions: {all: [{key: a, operator: Equals, value: b}]}"), "no object that is there meets"},
 		{"ClusterPolicy", secrets + "context: [{name: x, variable: {jmesPath: target.metadata.name}}]\nmutate:\n  targets: [{apiVersion: v1, kind: ConfigMap}]\n  patchStrategicMerge: {data: {a: '{{ x }}'}}\n", "the context of the rule reads target"},
 		{"ClusterPolicy", secrets + "mutate:\n  targets: [{apiVersion: v1, kind: ConfigMap}]\n  foreach:\n  - {list: \"['a']\", patchStrategicMerge: {data: {a: b}}}\n  - {list: \"['a']\", patchStrategicMerge: {data: {c: '{{ request.object.metadata.name }}'}}}\n", "no longer the trigger"},
@@ -394,5 +398,61 @@ func TestTargetsLeft(t *testing.T) {
 		if len(c.made) > 0 || len(c.compiled.Rules) != 1 || !strings.Contains(c.compiled.Rules[0].Reason, tt.want) {
 			t.Errorf("%s\nsays %q, want %q", tt.rule, c.compiled.Rules[0].Reason, tt.want)
 		}
+	}
+}
+
+// What a rule says of who triggers it, the policy says too. It denies nothing, even where a condition of it
+// is an error.
+func TestTargetsFrame(t *testing.T) {
+	const rest = "mutate:\n  mutateExistingOnPolicyUpdate: true\n  targets: [{apiVersion: v1, kind: ConfigMap}]\n  patchStrategicMerge: {data: {a: b}}\n"
+	const secrets = "match: {any: [{resources: {kinds: [Secret]}}]}\n"
+	for _, tt := range []struct {
+		rule, spec string
+		want       string
+	}{
+		{secrets + rest, "", "Fail true true true"},
+		{secrets + rest, "failurePolicy: Ignore, ", "Ignore true true true"},
+		{secrets + rest, "admission: false, ", "Fail false true true"},
+		{secrets + rest, "background: false, ", "Fail true false true"},
+		{"skipBackgroundRequests: false\n" + secrets + rest, "", "Fail true true false"},
+		{secrets + "preconditions: {all: [{key: '{{ request.object.metadata.labels.a }}', operator: Equals, value: b}]}\n" + rest, "", "Ignore true true true"},
+	} {
+		text := strings.Replace(targetRule("ClusterPolicy", tt.rule), "spec:\n", "spec:\n  "+strings.ReplaceAll(tt.spec, ", ", "\n")+"\n", 1)
+		c := retargeted(t, []byte(text), generatingSchemas(t))
+		if len(c.made) != 1 {
+			t.Fatalf("%s\n%v\n%v", text, c.compiled.Diagnostics, c.Left)
+		}
+		p := c.made[0]
+		if got := fmt.Sprintf("%s %t %t %t", p.FailurePolicy, p.Admission, p.Background, p.Mutating.SkipBackground); got != tt.want || !p.Mutating.Existing {
+			t.Errorf("got %s, want %s:\n%s", got, tt.want, text)
+		}
+	}
+}
+
+// An exception keeps its objects from triggering anything in both forms.
+func TestTargetsExcepted(t *testing.T) {
+	text := targetRule("ClusterPolicy", "match: {any: [{resources: {kinds: [Secret]}}]}\nmutate:\n  targets: [{apiVersion: v1, kind: ConfigMap}]\n  patchStrategicMerge: {data: {a: b}}") +
+		"\n---\napiVersion: kyverno.io/v2\nkind: PolicyException\nmetadata: {name: e, namespace: dev}\nspec:\n  exceptions: [{policyName: p, ruleNames: [r]}]\n  match: {any: [{resources: {kinds: [Secret], names: [two]}}]}\n"
+	schemas := generatingSchemas(t)
+	world, objects := targetWorld(t, schemas)
+	world.Complete = true
+	file, _ := policy.Parse("policy.yaml", []byte(text))
+	c := retargeted(t, []byte(text), schemas)
+	_, after := c.onlyTargets()
+	triggered := 0
+	for _, request := range triggeringRequests(schemas, objects) {
+		want := false
+		for _, r := range interp.New(file.Policies, file.Exceptions, world, interp.Limits{}).Triggered(t.Context(), request) {
+			want = want || r.Status == interp.Pass
+		}
+		if got := followingOf(t, after, world, request); got.triggered != want {
+			t.Errorf("%v: triggered %t, want %t", request.Admission, got.triggered, want)
+		}
+		if want {
+			triggered++
+		}
+	}
+	if triggered != 6 {
+		t.Errorf("%d requests are triggers", triggered)
 	}
 }

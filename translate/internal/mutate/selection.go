@@ -96,8 +96,8 @@ func chosenBy(w *read.Lowering, t policy.Text) chosen {
 	if j.Form == read.ErrorForm {
 		panic(w.Refuse(diag.NoKyvernoForm, "a variable in the name or the namespace of targets is never there"))
 	}
-	if read.KindOf(j.Typ()) != schema.String {
-		panic(w.Refuse(diag.NoKyvernoForm, "a name or a namespace of targets may be no text; give the definition of the trigger's kind with --crds, or name it by its metadata"))
+	if read.KindOf(j.Typ()) != schema.String || mayBeNull(j) {
+		panic(w.Refuse(diag.NoKyvernoForm, "a name or a namespace of targets may be null, or no text; give it a default that is a text, or the definition of the trigger's kind with --crds"))
 	}
 	v, d := query.Text(w, j)
 	out.demand = d
