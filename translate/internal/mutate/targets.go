@@ -137,14 +137,16 @@ func (e *targetRule) checkFrame(l *read.Lowering) {
 		panic(l.Refuse(diag.NoKyvernoForm, "nothing is to follow from a policy in shadow, and a MutatingPolicy always changes objects"))
 	case len(e.rule.Mutate.Targets) == 0:
 		panic(l.Refuse(diag.NoKyvernoForm, "the rule has an empty list of targets, and so changes nothing; name some, or remove targets if the object of the request is to be changed"))
+	case len(e.conditions) > 0 && e.onPolicyUpdate():
+		panic(l.Refuse(diag.NoKyvernoForm, "with mutateExistingOnPolicyUpdate, what is there triggers the rule whatever the conditions of the webhook say, and a MutatingPolicy asks them; make them preconditions"))
 	case !e.policy.Admission && !e.onPolicyUpdate():
 		panic(l.Refuse(diag.NoKyvernoForm, "nothing triggers the rule: no request does (admission: false), and no object that is there (mutateExistingOnPolicyUpdate)"))
 	case e.hasEntry("random"):
 		panic(l.Refuse(diag.NoKyvernoForm, "a random value of a context is one wherever it is read, and CEL makes one for each; write random where the value goes"))
-	case mentions(e.rule.Source.Get("context"), "target"):
+	case rule.Mentions(e.rule.Source.Get("context"), "target"):
 		panic(l.Refuse(diag.NoKyvernoForm, "the context of the rule reads target, of which it keeps the first one for all; move the entry into the context of the target"))
 	}
-	if len(e.rule.Mutate.ForEach) > 1 && mentions(e.rule.Source, "request.object") {
+	if len(e.rule.Mutate.ForEach) > 1 && rule.Mentions(e.rule.Source, "request.object") {
 		l.SetPos(e.rule.Mutate.ForEach[1].Pos)
 		panic(l.Refuse(diag.NoKyvernoForm, "behind an entry of a foreach that changes something, request.object is the target to Kyverno, and no longer the trigger; make each entry a rule"))
 	}
@@ -155,17 +157,12 @@ func (e *targetRule) checkFrame(l *read.Lowering) {
 	}
 }
 
-// mentions tells that a part of a policy has a name in it.
-func mentions(n *policy.Node, name string) bool {
-	return n != nil && query.Mentions(string(policy.Marshal(n)), name)
-}
-
 // hasEntry tells that a context entry has a name in it.
 func (e *targetRule) hasEntry(name string) bool {
-	has := mentions(e.rule.Source.Get("context"), name)
+	has := rule.Mentions(e.rule.Source.Get("context"), name)
 	for _, list := range []string{"targets", "foreach"} {
 		if entries := e.rule.Source.Get("mutate").Get(list); entries != nil {
-			has = has || slices.ContainsFunc(entries.Items, func(n *policy.Node) bool { return mentions(n.Get("context"), name) })
+			has = has || slices.ContainsFunc(entries.Items, func(n *policy.Node) bool { return rule.Mentions(n.Get("context"), name) })
 		}
 	}
 	return has
@@ -184,7 +181,7 @@ func (e *targetRule) operations(l *read.Lowering, t native.Target) (out [][]nati
 	var writes []native.Operation
 	for _, op := range t.PossibleOperations() {
 		switch {
-		case !query.SomeFilterHas(l, op), op == native.Delete && !e.lists(op):
+		case !query.SomeFilterHas(l, op), op == native.Delete && !rule.Lists(e.rule, op):
 		case op == native.Delete:
 			out = append(out, []native.Operation{op})
 		default:
@@ -195,11 +192,6 @@ func (e *targetRule) operations(l *read.Lowering, t native.Target) (out [][]nati
 		out = append([][]native.Operation{writes}, out...)
 	}
 	return out
-}
-
-// lists tells that the match names an operation.
-func (e *targetRule) lists(op native.Operation) bool {
-	return slices.ContainsFunc(query.Filters(e.rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, string(op)) })
 }
 
 // change lowers a rule for a target, and for what triggers it on operations; false where these do not
@@ -398,10 +390,12 @@ func (e *targetRule) tellDifferences(l *read.Lowering) {
 		return slices.Contains(c.ops, native.Update) && (c.trigger.Subresource == "" || c.trigger.IsAnyResource())
 	})
 	switch {
-	case !updates && !e.onPolicyUpdate():
+	case !updates:
 	case !e.onPolicyUpdate():
 		l.Note(diag.ChangedWithPolicy, "when the policy is created or changed, it changes what each trigger that is there would have it change if it were updated; "+
 			"the rule does not (mutateExistingOnPolicyUpdate is off)")
+	case rule.NamesOperations(e.rule) || rule.AsksUser(e.rule) || rule.AsksRequest(e.rule) || rule.Mentions(e.rule.Source, "request.oldObject"):
+		l.Note(diag.ChangedWithPolicy, "when the policy is created or changed, each trigger that is there counts as updated; the rule knows of no request then, and asks for what a request has, or names operations")
 	default:
 		*l.Notes = append(*l.Notes, diag.Notef(l.Pos, diag.ChangedWithPolicy, "what is there triggers the policy when it is created or changed, and the rule each hour too (mutateExistingOnPolicyUpdate)"))
 	}
