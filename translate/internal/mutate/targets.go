@@ -199,9 +199,6 @@ func (e *targetRule) operations(l *read.Lowering, t native.Target) (out [][]nati
 func (e *targetRule) change(l *read.Lowering, index int, of, trigger native.Target, ops []native.Operation) (targetChange, bool) {
 	l.SetPos(e.rule.Pos)
 	w := rule.Walk(l, trigger, ops)
-	if slices.Contains(ops, native.Delete) { // what is deleted is the object of the request
-		w.Object = w.Old
-	}
 	out := targetChange{index: index, target: of, trigger: trigger, ops: ops, selector: native.PlainSelector(w.Selected)}
 	var asked bool
 	if out.match, out.pre, asked = rule.Asked(w); !asked {
@@ -238,9 +235,8 @@ func besideTrigger(w *read.Lowering, of native.Target) *read.Lowering {
 	}
 	trigger := read.Trigger{Target: w.Target, Object: request("object"), Old: read.LitOf(nil)}
 	switch {
-	case w.On(native.Delete):
-		trigger.Old = request("oldObject")
-		trigger.Object = trigger.Old
+	case w.On(native.Delete): // in {{ }}, request.object is the old one
+		trigger.Object, trigger.Old = read.LitOf(nil), request("oldObject")
 	case w.On(native.Update):
 		trigger.Old = request("oldObject") // nobody asks on a creation: see ofOneOperation
 	}
