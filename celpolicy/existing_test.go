@@ -279,6 +279,8 @@ func TestTargetPatches(t *testing.T) {
 		{"an anchor", "ClusterPolicy", secrets + all + "  patchStrategicMerge: {metadata: {labels: {(pick): 'y*', a: b}}}\n", 8, 16},
 		{"a global anchor", "ClusterPolicy", secrets + all + "  patchStrategicMerge: {metadata: {<(name): '!two', annotations: {+(a): '{{ request.object.metadata.name }}'}}}\n", 8, 8},
 		{"an addition", "ClusterPolicy", secrets + all + "  patchStrategicMerge: {data: {+(k): new, +(by): '{{ request.object.metadata.name }}'}}\n", 8, 32},
+		{"a variable that an addition may not need", "ClusterPolicy", secrets + all + "  patchStrategicMerge: {data: {+(k): '{{ request.object.metadata.labels.of }}', by: b}}\n", 8, 20},
+		{"a trigger in no namespace", "ClusterPolicy", "match: {any: [{resources: {kinds: [Node]}}]}\n" + inDev + "  patchStrategicMerge: {data: {of: \"{{ request.namespace || 'none' }}\"}}\n", 4, 8},
 		{"a deletion of fields", "ClusterPolicy", secrets + all + "  patchStrategicMerge: {data: {k: null}}\n", 8, 32},
 		{"old values", "ClusterPolicy", secrets + all + "  patchStrategicMerge: {data: {k: \"{{@}} and {{ target.data.k }}\", a: \"{{ request.object.metadata.uid }}\"}}\n", 8, 24},
 		{"containers", "ClusterPolicy", secrets + deployments + "  patchStrategicMerge: {spec: {template: {spec: {containers: [{(name): '?*', image: 'i:9'}]}}}}\n", 8, 16},
