@@ -40,7 +40,7 @@ func Convert(of compile.Result, o Options) Conversion {
 	c := converter{options: o, result: of, out: Conversion{Left: map[*compile.Rule]diag.Diagnostic{}}}
 	rules := map[*policy.Policy][]*compile.Rule{}
 	for _, r := range of.Rules {
-		if !r.Policy.InCEL() && len(r.Objects)+len(r.Mutating)+len(r.Generating) > 0 {
+		if !r.Policy.InCEL() && len(r.Objects)+len(r.Mutating)+len(r.Generating)+len(r.Existing) > 0 {
 			rules[r.Policy] = append(rules[r.Policy], r)
 		}
 	}
@@ -92,6 +92,9 @@ func (c *converter) policy(p *policy.Policy, rules []*compile.Rule) Converted {
 		for _, i := range r.Mutating {
 			o := c.result.Mutating[i]
 			add(o.Draft, r, func() ([]Object, *diag.Diagnostic) { return c.mutating(p, o) })
+		}
+		for _, d := range r.Existing {
+			add(d, r, func() ([]Object, *diag.Diagnostic) { return c.existing(p, d) })
 		}
 		for _, d := range r.Generating {
 			add(d, r, func() ([]Object, *diag.Diagnostic) { return c.generating(p, d) })

@@ -2,9 +2,10 @@
 // policies of Kyverno's own kinds in CEL, of policies.kyverno.io.
 //
 // In comes what package compile made of policies of kyverno.io: native objects with their
-// bindings, and drafts of package generating; and cleanup policies, of which Cleanups makes
+// bindings, drafts of package generating, and those of package mutating that change existing
+// objects; and cleanup policies, of which Cleanups makes
 // rules first. Out go, by Convert, a ValidatingPolicy for each native object and binding, a
-// MutatingPolicy for each that mutates, and GeneratingPolicies; and for every rule that Kyverno's
+// MutatingPolicy for each that mutates or is such a draft, and GeneratingPolicies; and for every rule that Kyverno's
 // kinds cannot say, the diagnostic that says why; by Cleanups, a DeletingPolicy for each cleanup
 // policy.
 //

@@ -3,6 +3,7 @@ package celpolicy_test
 import (
 	"bytes"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,8 +91,8 @@ func foldersOf(t *testing.T, root string) map[string]map[string][]byte {
 
 // objectsIn are the objects of files that a cluster may have, of any kind but those of tests and policies.
 func objectsIn(files map[string][]byte) (out []map[string]any) {
-	for _, text := range files {
-		for _, document := range bytes.Split(text, []byte("\n---")) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, document := range bytes.Split(files[name], []byte("\n---")) {
 			var o map[string]any
 			if yaml.Unmarshal(document, &o) != nil {
 				continue

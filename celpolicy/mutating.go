@@ -19,17 +19,7 @@ func (c *converter) mutating(p *policy.Policy, o mutating.Objects) (out []Object
 		one.Spec = e.frame(admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy: from.FailurePolicy, Variables: from.Variables, MatchConditions: from.MatchConditions,
 		})
-		inlined := e.changesBetween(from.Mutations)
-		for _, m := range from.Mutations {
-			changed := admissionregistrationv1.Mutation{PatchType: m.PatchType}
-			if m.JSONPatch != nil {
-				changed.JSONPatch = &admissionregistrationv1.JSONPatch{Expression: e.change(m.JSONPatch.Expression, from.Variables, inlined)}
-			} else {
-				changed.ApplyConfiguration = &admissionregistrationv1.ApplyConfiguration{Expression: e.change(m.ApplyConfiguration.Expression, from.Variables, inlined)}
-			}
-			one.Spec.Mutations = append(one.Spec.Mutations, changed)
-		}
-		if inlined {
+		if e.mutations(&one.Spec, from.Mutations, from.Variables) {
 			one.Spec.Variables = nil
 		}
 		if b.Param != nil {
@@ -41,6 +31,21 @@ func (c *converter) mutating(p *policy.Policy, o mutating.Objects) (out []Object
 		out = append(out, one)
 	}
 	return out, nil
+}
+
+// mutations adds the mutations, and tells whether variables are written out in them.
+func (e *expressions) mutations(to *Spec, from []admissionregistrationv1.Mutation, variables []admissionregistrationv1.Variable) (inlined bool) {
+	inlined = e.changesBetween(from)
+	for _, m := range from {
+		changed := admissionregistrationv1.Mutation{PatchType: m.PatchType}
+		if m.JSONPatch != nil {
+			changed.JSONPatch = &admissionregistrationv1.JSONPatch{Expression: e.change(m.JSONPatch.Expression, variables, inlined)}
+		} else {
+			changed.ApplyConfiguration = &admissionregistrationv1.ApplyConfiguration{Expression: e.change(m.ApplyConfiguration.Expression, variables, inlined)}
+		}
+		to.Mutations = append(to.Mutations, changed)
+	}
+	return inlined
 }
 
 // changesBetween tells that several mutations read variables. Natively each computes them from the

@@ -28,8 +28,12 @@ type Spec struct {
 	Conditions       []admissionregistrationv1.MatchCondition `json:"conditions,omitempty"`
 	Propagation      string                                   `json:"deletionPropagationPolicy,omitempty"`
 	Validations      []Validation                             `json:"validations,omitempty"`
-	Mutations        []admissionregistrationv1.Mutation       `json:"mutations,omitempty"`
-	Generate         []Generation                             `json:"generate,omitempty"`
+
+	TargetConstraints *TargetConstraints                       `json:"targetMatchConstraints,omitempty"`
+	TargetConditions  []admissionregistrationv1.MatchCondition `json:"targetMatchConditions,omitempty"`
+
+	Mutations []admissionregistrationv1.Mutation `json:"mutations,omitempty"`
+	Generate  []Generation                       `json:"generate,omitempty"`
 
 	AuditAnnotations  []admissionregistrationv1.AuditAnnotation  `json:"auditAnnotations,omitempty"`
 	ValidationActions []admissionregistrationv1.ValidationAction `json:"validationActions,omitempty"`
@@ -47,6 +51,14 @@ type Validation struct {
 	MessageExpression string `json:"messageExpression,omitempty"`
 }
 
+// TargetConstraints say which existing objects are changed: those that an expression of the trigger
+// gives.
+type TargetConstraints struct {
+	// ResourceRules name a subresource that is written, and nothing else.
+	ResourceRules []admissionregistrationv1.NamedRuleWithOperations `json:"resourceRules,omitempty"`
+	Expression    string                                            `json:"expression"`
+}
+
 // A Generation is an entry of generate, an expression that calls the generator.
 type Generation struct {
 	Expression string `json:"expression"`
@@ -61,6 +73,7 @@ type WebhookConfiguration struct {
 type Evaluation struct {
 	Admission        *Switch `json:"admission,omitempty"`
 	Background       *Switch `json:"background,omitempty"`
+	MutateExisting   *Switch `json:"mutateExisting,omitempty"`
 	GenerateExisting *Switch `json:"generateExisting,omitempty"`
 	Synchronize      *Switch `json:"synchronize,omitempty"`
 	Orphans          *Switch `json:"orphanDownstreamOnPolicyDelete,omitempty"`

@@ -41,6 +41,7 @@ func kyvernoTypes(t *testing.T, mutates bool, variables map[string]*apiservercel
 		celgo.Variable("object", celgo.DynType), celgo.Variable("oldObject", celgo.DynType), celgo.Variable("request", request.CelType()),
 		celgo.Variable("namespaceObject", namespace.CelType()), celgo.Variable("variables", fields.CelType()),
 		celgo.Variable("resource", resource), celgo.Variable("image", image), celgo.Variable("globalContext", global), ext.Bindings(),
+		celgo.Function("random", celgo.Overload("random_text", []*celgo.Type{celgo.StringType}, celgo.StringType)),
 		celgo.Function("GetMetadata", celgo.MemberOverload("metadata", []*celgo.Type{image, celgo.StringType}, celgo.DynType)),
 		celgo.Function("Get",
 			celgo.MemberOverload("get_of_cluster", of, celgo.MapType(celgo.StringType, celgo.DynType)),
@@ -129,6 +130,12 @@ func checkTypes(t *testing.T, p *policy.Policy) {
 			variables[v.Name] = apiservercel.NewDeclField(v.Name, declared(compiled(v.Expression, nil)), true, nil, nil)
 		}
 		for _, c := range m.MatchConditions {
+			compiled(c.Expression, celgo.BoolType)
+		}
+		if m.TargetExpression != "" {
+			compiled(m.TargetExpression, celgo.MapType(celgo.StringType, celgo.DynType))
+		}
+		for _, c := range m.TargetConditions {
 			compiled(c.Expression, celgo.BoolType)
 		}
 		for _, one := range m.Mutations {

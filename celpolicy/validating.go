@@ -179,6 +179,19 @@ func (e *expressions) dropUnread(s *Spec) {
 	for _, m := range s.Conditions {
 		read(m.Expression)
 	}
+	for _, m := range s.TargetConditions {
+		read(m.Expression)
+	}
+	if s.TargetConstraints != nil {
+		read(s.TargetConstraints.Expression)
+	}
+	for _, m := range s.Mutations {
+		if m.JSONPatch != nil {
+			read(m.JSONPatch.Expression)
+		} else {
+			read(m.ApplyConfiguration.Expression)
+		}
+	}
 	for _, g := range s.Generate {
 		read(g.Expression)
 	}

@@ -59,7 +59,7 @@ func convertFixture(t *testing.T, f fixtures.Fixture) converted {
 	file, found := policy.Parse("policy.yaml", f.Policy)
 	out := converted{schemas: schemas}
 	out.compiled = compile.Policies(compile.Input{Policies: file.Policies, Exceptions: file.Exceptions, Found: found}, compile.Options{
-		Translate: translate.Options{Release: release, Schemas: schemas, Existing: options.Existing, Guard: translate.GuardNever, Mutations: true, Library: true},
+		Translate: translate.Options{Release: release, Schemas: schemas, Existing: options.Existing, Guard: translate.GuardNever, Mutations: true, Targets: true, Library: true},
 		Emit:      vap.EmitOptions{ExcludeNamespaces: []string{}},
 	})
 	out.Conversion = celpolicy.Convert(out.compiled, celpolicy.Options{Version: "v1"})

@@ -87,6 +87,8 @@ type Rule struct {
 	Objects, Mutating []int
 	// Generating are the drafts of a rule that generates.
 	Generating []*generating.Draft `json:"-"`
+	// Existing are the drafts of a rule with targets.
+	Existing []*mutating.Existing `json:"-"`
 	// Reaches are the excluded namespaces in which the rule counts, for it names them.
 	Reaches []string
 }
@@ -382,7 +384,7 @@ func (c *compilation) result(in Input) Result {
 	errors := errorsOf(in)
 	found := c.found
 	for _, t := range c.translated.Rules {
-		r := &Rule{Policy: t.Policy, Source: t.Rule, Target: t.Target, Codes: slices.Clone(t.Codes), Generating: t.Generating}
+		r := &Rule{Policy: t.Policy, Source: t.Rule, Target: t.Target, Codes: slices.Clone(t.Codes), Generating: t.Generating, Existing: t.Existing}
 		for _, f := range t.Forms {
 			r.addForm(f, object)
 		}
@@ -392,7 +394,7 @@ func (c *compilation) result(in Input) Result {
 			}
 		}
 		said := t.Found
-		if r.Target == translate.Native && len(r.Objects)+len(r.Mutating)+len(r.Generating) == 0 {
+		if r.Target == translate.Native && len(r.Objects)+len(r.Mutating)+len(r.Generating)+len(r.Existing) == 0 {
 			note := diag.Warnf(r.Pos(), diag.NeedsNoObject, "no request can violate the rule %s, so it denies nothing and needs no object; look for what makes it always pass", r.Name())
 			r.Codes, found = append(r.Codes, note.Code), append(found, note)
 		}

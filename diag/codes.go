@@ -1220,6 +1220,18 @@ const (
 	//
 	//	$ kvap convert --to kyverno policies/ -o cel/
 	GeneratedAnew Code = 340
+	// ChangedWithPolicy occurs with --to kyverno, when a mutate rule with targets becomes a
+	// MutatingPolicy. When such a policy is created or changed, what is there triggers it: each
+	// object that it matches counts as updated. A rule does so with mutateExistingOnPolicyUpdate
+	// alone, and then each hour too; where that is off, the code is a warning.
+	//
+	// Look at what the policy changes before you apply it. Where that must not happen, leave
+	// the rule as it is, or add a precondition that old objects do not meet.
+	//
+	// Example:
+	//
+	//	$ kvap convert --to kyverno policies/ -o cel/
+	ChangedWithPolicy Code = 341
 	// TakenOver occurs in a migration plan when a generate rule keeps what it generates in
 	// step (synchronize: true). Kyverno deletes all that such a rule has generated when the
 	// rule goes, or its policy. So kvap migrate enforce writes

@@ -87,6 +87,7 @@ func Codes() []Code {
 		UnusedKind,
 		OptionalField,
 		GeneratedAnew,
+		ChangedWithPolicy,
 		TakenOver,
 		ExpressionTooLong,
 		InvalidObject,
@@ -1218,6 +1219,16 @@ func describe(c Code) (name, text, example string) {
 				"policy does, and deletes what it has made where it synchronizes, which a warning tells.\n" +
 				"\n" +
 				"Apply the new policy before you delete the old one, and look at what was generated.",
+			"$ kvap convert --to kyverno policies/ -o cel/"
+	case ChangedWithPolicy:
+		return "ChangedWithPolicy",
+			"Occurs with --to kyverno, when a mutate rule with targets becomes a\n" +
+				"MutatingPolicy. When such a policy is created or changed, what is there triggers it: each\n" +
+				"object that it matches counts as updated. A rule does so with mutateExistingOnPolicyUpdate\n" +
+				"alone, and then each hour too; where that is off, the code is a warning.\n" +
+				"\n" +
+				"Look at what the policy changes before you apply it. Where that must not happen, leave\n" +
+				"the rule as it is, or add a precondition that old objects do not meet.",
 			"$ kvap convert --to kyverno policies/ -o cel/"
 	case TakenOver:
 		return "TakenOver",

@@ -13,5 +13,8 @@
 // objects is in package vap/apiserver: it checks them, and its Mutator lets them change
 // objects.
 //
+// A draft of an Existing is of a policy that changes objects which are there: no API server has such, and
+// EmitExisting gives package celpolicy its texts.
+//
 // Start at Draft (draft.go), then Emit (emit.go).
 package mutating

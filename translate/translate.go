@@ -39,6 +39,9 @@ func lowerPolicy(p *policy.Policy, o *api.Options) (units []pack.Unit, rules []a
 	if o.Mutations {
 		changes = mutate.LowerRules(p, rules, o)
 	}
+	if o.Targets {
+		mutate.LowerTargets(p, rules, o)
+	}
 	if o.Generations {
 		generate.LowerRules(p, rules, o)
 	}
@@ -51,7 +54,7 @@ func lower(r *api.RuleResult, o *api.Options) (units []pack.Unit) {
 		r.Target = api.Unsupported
 		return nil
 	}
-	if o.Mutations && r.Changes() || o.Generations && r.Generates() { // see LowerRules
+	if o.Mutations && r.Changes() || o.Targets && r.ChangesOthers() || o.Generations && r.Generates() { // see LowerRules
 		return nil
 	}
 	why := rule.DependentRules(r.Policy)

@@ -76,6 +76,9 @@ type Options struct {
 	// Generations has generate rules become policies that generate, of Kyverno's kinds in CEL: no
 	// API server has them. Otherwise all of them are the controller's.
 	Generations bool
+	// Targets has mutate rules with targets become policies that change existing objects, of the same
+	// kinds. Otherwise all of them are the controller's.
+	Targets bool
 	// Library has rules read what Kyverno's CEL library asks for: other objects, registries, the
 	// time. No API server takes such expressions; they are for package celpolicy.
 	Library bool

@@ -17,7 +17,7 @@ func (r *RuleResult) Refuse(why diag.Diagnostic) {
 	if unsupportedCode(why.Code) {
 		r.Target = Unsupported
 	}
-	r.Codes, r.Found, r.Drafts, r.Mutating, r.Generating = []diag.Code{why.Code}, diag.List{why}, nil, nil, nil
+	r.Codes, r.Found, r.Drafts, r.Mutating, r.Generating, r.Existing = []diag.Code{why.Code}, diag.List{why}, nil, nil, nil, nil
 	r.Forms = slices.Clone(r.Forms)
 	for i := range r.Forms {
 		r.Forms[i].Places = nil
@@ -27,6 +27,11 @@ func (r *RuleResult) Refuse(why diag.Diagnostic) {
 // Changes tells of a rule that changes the object of a request.
 func (r *RuleResult) Changes() bool {
 	return r.Rule != nil && r.Rule.Mutate != nil && !r.Rule.Mutate.Existing
+}
+
+// ChangesOthers tells of a rule that changes objects that are there, when a request triggers it.
+func (r *RuleResult) ChangesOthers() bool {
+	return r.Rule != nil && r.Rule.Mutate != nil && r.Rule.Mutate.Existing
 }
 
 // Generates tells of a rule that makes other objects.
@@ -67,6 +72,8 @@ type RuleResult struct {
 	Mutating []*mutating.Draft
 	// Generating are those that make its objects, of a rule that generates.
 	Generating []*generating.Draft
+	// Existing are those that make the changes of a rule with targets.
+	Existing []*mutating.Existing
 	// Forms are the rule as Kyverno reports it: as written, and as expanded for the
 	// controllers of pods.
 	Forms []Form

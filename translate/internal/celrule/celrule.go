@@ -291,7 +291,7 @@ func objectShape(l *read.Lowering) cel.Shape {
 // metadata that it always has.
 func shapeOfObject(l *read.Lowering, more ...string) cel.Shape {
 	t := read.ObjectType(l, l.Target) // a copy
-	if l.Rule.Mutate != nil {         // before it has a name
+	if !l.AsStored() {                // before it has a name
 		return native.ShapeOf(t)
 	}
 	if _, ok := t.Fields["metadata"]; ok {
@@ -331,7 +331,7 @@ func Simplified(l *read.Lowering, t partial.Bool, e read.Environment) partial.Bo
 func surroundings(l *read.Lowering, e read.Environment) cel.Surroundings {
 	own := shapeOfObject(l)
 	return cel.Surroundings{Variables: func(name string) (cel.Value, bool) { return read.Defined(l, name) }, Roots: []cel.Root{
-		{Name: "object", Shape: own, Null: e.On(native.Delete)},
+		{Name: "object", Shape: own, Null: e.On(native.Delete) && e.Trigger == nil},
 		{Name: "oldObject", Shape: own, Null: e.On(native.Create) || e.On(native.Connect)},
 		{Name: "request", Shape: native.RequestShape()},
 	}}

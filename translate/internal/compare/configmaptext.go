@@ -136,6 +136,9 @@ func matchesPattern(x cel.Value, text read.Operand) cel.Bool {
 	return x.MatchesValue(re)
 }
 
+// Wildcard is: a text is as a wildcard says that is known at run time.
+func Wildcard(x, wildcard cel.Value) cel.Bool { return x.MatchesValue(patternOf(wildcard)) }
+
 // patternOf is a wildcard as a regular expression: all of it is quoted, but for
 // * and ?.
 func patternOf(wildcard cel.Value) cel.Value {

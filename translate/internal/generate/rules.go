@@ -111,11 +111,11 @@ func (g *generation) checkFrame(l *read.Lowering) {
 	case g.rule.Generate.Synchronize && len(g.conditions) > 0:
 		panic(l.Refuse(diag.NoKyvernoForm, "with synchronize, a GeneratingPolicy deletes what it has made when a match condition no longer holds, and the webhook's conditions keep the rule from that; "+
 			"make them preconditions, if that is what is meant"))
-	case g.existing() && g.namesOperations():
+	case g.existing() && rule.NamesOperations(g.rule):
 		panic(l.Refuse(diag.NoKyvernoForm, "generateExisting has no effect on a rule that names operations, and would have one in a GeneratingPolicy; remove one of the two"))
-	case g.existing() && g.asksUser():
+	case g.existing() && rule.AsksUser(g.rule):
 		panic(l.Refuse(diag.NoKyvernoForm, "generateExisting has no effect on a rule that asks who sends a request, and would have one in a GeneratingPolicy; remove one of the two"))
-	case g.existing() && g.asksRequest():
+	case g.existing() && rule.AsksRequest(g.rule):
 		panic(l.Refuse(diag.NoKyvernoForm, "with generateExisting, a rule knows of no request to objects that are there, and a GeneratingPolicy takes them for being created; "+
 			"ask request.object in the place of the operation, the name or what else is the request's, or remove generateExisting"))
 	}
@@ -134,53 +134,13 @@ func (g *generation) existing() bool {
 	return g.policy.GenerateExisting
 }
 
-func (g *generation) namesOperations() bool {
-	return slices.ContainsFunc(query.Filters(g.rule.Match), func(f *policy.Filter) bool { return len(f.Operations) > 0 })
-}
-
-// lists tells that the match names an operation.
-func (g *generation) lists(op native.Operation) bool {
-	return slices.ContainsFunc(query.Filters(g.rule.Match), func(f *policy.Filter) bool { return slices.Contains(f.Operations, string(op)) })
-}
-
-// asksUser tells that the rule is about who sends a request.
-func (g *generation) asksUser() bool {
-	for _, block := range []*policy.MatchBlock{g.rule.Match, g.rule.Exclude} {
-		if block != nil && slices.ContainsFunc(block.Filters(), func(f *policy.Filter) bool {
-			return len(f.Roles)+len(f.ClusterRoles)+len(f.Subjects) > 0
-		}) {
-			return true
-		}
-	}
-	return g.mentions("request.userInfo", "request.roles", "request.clusterRoles", "serviceAccountName", "serviceAccountNamespace")
-}
-
-// asksRequest tells that the rule asks for what a request has, and an object that is there has not. In a
-// request about a Namespace, that is its namespace.
-func (g *generation) asksRequest() bool {
-	return g.mentions("request.operation", "request.name", "request.uid", "request.dryRun", "request.options", "request.kind", "request.resource", "request.subResource",
-		"request.requestKind", "request.requestResource", "request.requestSubResource") ||
-		g.mentions("request.namespace") && slices.ContainsFunc(query.Filters(g.rule.Match), func(f *policy.Filter) bool {
-			return slices.ContainsFunc(f.Kinds, func(k policy.Text) bool {
-				s, ok := policy.ParseKind(k.Value)
-				return ok && (s.Kind == "Namespace" || strings.ContainsAny(s.Kind, "*?"))
-			})
-		})
-}
-
-// mentions tells that the rule has one of some names in it.
-func (g *generation) mentions(names ...string) bool {
-	text := string(policy.Marshal(g.rule.Source))
-	return slices.ContainsFunc(names, func(name string) bool { return query.Mentions(text, name) })
-}
-
 // operations are those that a target is lowered for at once. A deletion triggers a rule that lists
 // it; to others it is the end of what they have made.
 func (g *generation) operations(l *read.Lowering, t native.Target) (out [][]native.Operation) {
 	var writes []native.Operation
 	for _, op := range t.PossibleOperations() {
 		switch {
-		case !query.SomeFilterHas(l, op), op == native.Delete && !g.lists(op):
+		case !query.SomeFilterHas(l, op), op == native.Delete && !rule.Lists(g.rule, op):
 		case op == native.Delete:
 			out = append(out, []native.Operation{op})
 		default:
@@ -324,7 +284,7 @@ func (g *generation) tellDifferences(l *read.Lowering) {
 	if slices.ContainsFunc(g.triggers, func(t trigger) bool { return t.pre.Errs }) {
 		note("what was made goes when its trigger stops being one, where the rule keeps it if the preconditions were an error before that")
 	}
-	if g.namesOperations() && !g.lists(native.Delete) {
+	if rule.NamesOperations(g.rule) && !rule.Lists(g.rule, native.Delete) {
 		l.Note(diag.GeneratedAnew, "what was made goes with its trigger, where the rule keeps it, for it names operations and DELETE is none of them; "+
 			"set orphanDownstreamOnPolicyDelete or synchronize: false if it is to stay")
 	}

@@ -11,6 +11,9 @@
 // what those before it made. What the API server would refuse when it runs is known from the
 // schema and never reaches a cluster.
 //
+// Rules with targets become drafts of policies that change existing objects, for Kyverno's kinds
+// alone: targets.go, and selection.go, which finds what is changed.
+//
 // Start at rules.go; mergepatch.go reads a merge and mergeapply.go and patchops.go write
 // it, jsonpatch.go is patchesJson6902, loop.go foreach, repeatable.go whether a policy
 // may run twice. policywalk.go is a MutatingPolicy: policy.go is what is known of it for

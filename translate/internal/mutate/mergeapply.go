@@ -154,6 +154,16 @@ func (m *merging) entries(edits []edit) (out []cel.Entry) {
 			key = cel.Maybe(key)
 		}
 		out = append(out, cel.Entry{Key: key, Value: value})
+		mixed = mixed || optional
+	}
+	if m.Trigger != nil && !mixed { // what is read of the trigger is of a type that nobody knows
+		values := make([]cel.Value, len(out))
+		for i, entry := range out {
+			values[i] = entry.Value
+		}
+		for i, value := range sameTyped(values) {
+			out[i].Value = value
+		}
 	}
 	return out
 }

@@ -202,6 +202,9 @@ func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at re
 	if kind == anchor.Conditional && m.inTest {
 		panic(m.Unsupported("conditions of both kinds in an element of a list"))
 	}
+	if m.Trigger != nil && n.Kind == policy.String && query.HasVariables(n) {
+		n = pattern.Filled(m.Lowering, n)
+	}
 	if scalar.IsWild(name) || query.HasVariables(n) || n.Kind == policy.Null || anyKey(n, func(k anchor.Kind) bool { return k == addition }) {
 		panic(m.Unsupported("a condition of a patch with a wildcard key, a variable, null or an addition in it"))
 	}
@@ -220,7 +223,7 @@ func (m *merging) condition(kind anchor.Kind, name string, n *policy.Node, at re
 		*m.gates = append(*m.gates, cel.False()) // which have no text
 	case name == "name" && n.Kind == policy.String && (n.Str == "*" || n.Str == "?*") && v.Certain():
 		// Elements without a name are left alone, and no API server takes them.
-	case have == schema.String && v.Typ.Format == schema.AnyText && n.Kind == policy.String,
+	case have == schema.String && (v.Typ.Format == schema.AnyText || read.IsPlain(v.Typ)) && n.Kind == policy.String,
 		have == schema.Bool && n.Kind == policy.Bool, have == schema.Int && n.Kind == policy.Int:
 		*m.gates = append(*m.gates, pattern.Conditional(m.Lowering, at, name, n))
 	default:

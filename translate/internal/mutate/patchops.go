@@ -146,8 +146,9 @@ func (m *merging) asOperations(edits []edit, pos diag.Pos) []mutating.Mutation {
 
 // checkSteps refuses operations behind others that write what they read of the object.
 func checkSteps(l *read.Lowering, steps []mutating.Mutation) {
+	changes := func(name string) bool { return l.Trigger == nil || name != "request" } // which has the trigger
 	for i, one := range steps {
-		if i > 0 && slices.ContainsFunc(one.Expr.FieldsOf("JSONPatch", "value"), func(v cel.Value) bool { return len(v.Idents()) > 0 }) {
+		if i > 0 && slices.ContainsFunc(one.Expr.FieldsOf("JSONPatch", "value"), func(v cel.Value) bool { return slices.ContainsFunc(v.Idents(), changes) }) {
 			panic(l.Unsupported("a value of the object in a patch of several steps"))
 		}
 	}

@@ -247,6 +247,13 @@ func entrySatisfies(l *read.Lowering, v read.Place, k cel.Value, p *policy.Node)
 	return match(l, read.PlaceOf(m.Expr.Index(k), m.Elem()), p, "").ok()
 }
 
+// Filled is a leaf with variables as a pattern has it: it stands for a text of the request.
+func Filled(l *read.Lowering, p *policy.Node) *policy.Node {
+	l.SetPos(p.Pos)
+	t := query.ParseTemplate(p.Str, p.Pos)
+	return runtimeLeaf(l, p, t, query.Template(l, t))
+}
+
 // runtimeLeaf is a leaf that stands for a variable's text. Around the variable there
 // may be words and wildcards, but no operators.
 func runtimeLeaf(l *read.Lowering, p *policy.Node, t *jmespath.Template, j read.Operand) *policy.Node {

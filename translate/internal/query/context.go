@@ -186,11 +186,14 @@ func configMapNamespace(l *read.Lowering, e *policy.ContextEntry) (namespace str
 		}
 		return s, true
 	}
-	if l.Target.Scope == native.Namespaced && isRequestNamespace(j) {
+	if inNamespace(l) && isRequestNamespace(j) {
 		return "", true
 	}
 	panic(l.Refuse(diag.OutsideData, "the ConfigMap %s is outside the request: its namespace is a variable", e.Name))
 }
+
+// inNamespace tells that what the request is about is in a namespace.
+func inNamespace(l *read.Lowering) bool { return l.Requested().Target.Scope == native.Namespaced }
 
 // isRequestNamespace tells that a value is request.namespace.
 func isRequestNamespace(j read.Operand) bool {
@@ -221,7 +224,7 @@ func apiCall(l *read.Lowering, e *policy.ContextEntry) read.Operand {
 // asksForNamespace tells that a call is for the namespace of the object.
 func asksForNamespace(l *read.Lowering, c *policy.APICallEntry) bool {
 	t := ParseTemplate(c.URLPath.Value, c.URLPath.Pos)
-	if len(t.Parts) != 2 || t.Parts[0].Text != "/api/v1/namespaces/" || t.Parts[1].Var == nil || l.Target.Scope != native.Namespaced {
+	if len(t.Parts) != 2 || t.Parts[0].Text != "/api/v1/namespaces/" || t.Parts[1].Var == nil || !inNamespace(l) || l.Trigger != nil { // a target is told no namespace
 		return false
 	}
 	return isRequestNamespace(Variable(l, t.Parts[1].Var))
@@ -306,13 +309,13 @@ func (at apiPath) isIn(l *read.Lowering, namespace string) bool {
 	if at.namespace == nil {
 		return false
 	}
-	return at.namespace.Lit == namespace || l.Target.Scope == native.Namespaced && isRequestNamespace(*at.namespace)
+	return at.namespace.Lit == namespace || inNamespace(l) && isRequestNamespace(*at.namespace)
 }
 
 // isName reports whether a value is a name that is never empty.
 func isName(l *read.Lowering, j read.Operand) bool {
 	text, ok := j.Lit.(string)
-	return ok && text != "" || isRequestNamespace(j) && (l.Target.Scope == native.Namespaced || l.Target.GVK == schema.GVK{Version: "v1", Kind: "Namespace"})
+	return ok && text != "" || isRequestNamespace(j) && (inNamespace(l) || l.Requested().Target.GVK == schema.GVK{Version: "v1", Kind: "Namespace"})
 }
 
 // pathOf reads a path; false for one that leads elsewhere, or may do so.

@@ -197,7 +197,7 @@ func isParams(l *read.Lowering, e *policy.ContextEntry) (is bool) {
 		return false
 	}
 	namespace := configMapPlace(l, e)
-	if isRequestNamespace(namespace) && l.Target.Scope == native.Namespaced {
+	if isRequestNamespace(namespace) && inNamespace(l) {
 		return l.Params == nil || l.Params.Name == name && l.Params.Namespace == ""
 	}
 	text, isText := namespace.Lit.(string)
@@ -289,10 +289,22 @@ func libraryFunction(l *read.Lowering, f jmespath.Func, arg func(i int) read.Ope
 		return read.InEach(arg(0), func(selector read.Operand) read.Operand {
 			return read.InEach(arg(1), func(labels read.Operand) read.Operand { return labelMatch(l, selector, labels) })
 		}), true
+	case jmespath.FuncRandom:
+		return randomText(l, arg(0)), true
 	case jmespath.FuncSum:
 		return read.InEach(arg(0), func(j read.Operand) read.Operand { return sum(l, j) }), true
 	}
 	return read.Operand{}, false
+}
+
+// randomText is a text that a regular expression describes, of which each is another one. Only of what is
+// changed later does nobody see before what it is.
+func randomText(l *read.Lowering, expression read.Operand) read.Operand {
+	text, ok := expression.Lit.(string)
+	if l.Trigger == nil || !ok || expression.Form != read.LitForm {
+		panic(l.Refuse(diag.NoFunction, "the function random has no native form"))
+	}
+	return read.StringOf(cel.Func("random", cel.String(text)))
 }
 
 // sum is the sum of a list of integers, of which there must be one. Of texts it may be that of quantities.

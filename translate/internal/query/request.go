@@ -26,7 +26,14 @@ func TopLevel(l *read.Lowering, name string) read.Operand {
 		return serviceAccount(3)
 	case "serviceAccountNamespace":
 		return serviceAccount(2)
+	case "target":
+		if l.Trigger != nil {
+			return l.Object
+		}
 	case "images":
+		if l.Trigger != nil {
+			panic(l.Unsupported("the images of the trigger in a rule with targets"))
+		}
 		return allImages(l)
 	}
 	return read.Operand{Form: read.ErrorForm, Hint: name}
@@ -42,7 +49,7 @@ func requestField(l *read.Lowering, key string) (j read.Operand, ok bool) {
 	case "object":
 		j = requestObject(l)
 	case "oldObject":
-		j = ofOneOperation(l, l.Old)
+		j = ofOneOperation(l, l.Requested().Old)
 	case "kind", "requestKind":
 		j = groupKind(req.Field(key), "kind")
 	case "resource", "requestResource":
@@ -90,9 +97,9 @@ func ofOneOperation(l *read.Lowering, j read.Operand) read.Operand {
 
 func requestObject(l *read.Lowering) read.Operand {
 	if l.DeleteRewrite && len(l.Ops) == 1 && l.Ops[0] == native.Delete {
-		return l.Old
+		return l.Requested().Old
 	}
-	return l.Object
+	return l.Requested().Object
 }
 
 func groupKind(v cel.Value, last string) read.Operand {
@@ -106,11 +113,11 @@ func groupKind(v cel.Value, last string) read.Operand {
 
 // requestNamespace is there for namespaced kinds and for Namespaces themselves.
 func requestNamespace(l *read.Lowering) read.Operand {
-	req := cel.Ident("request")
+	req, of := cel.Ident("request"), l.Requested().Target
 	switch {
-	case l.Target.Scope == native.Namespaced || l.Target.GVK == schema.GVK{Version: "v1", Kind: "Namespace"}:
+	case of.Scope == native.Namespaced || of.GVK == schema.GVK{Version: "v1", Kind: "Namespace"}:
 		return read.OperandAt(read.PlaceOf(req.Field("namespace"), read.PlainText()))
-	case l.Target.Scope == native.Cluster:
+	case of.Scope == native.Cluster:
 		return read.Operand{Form: read.ErrorForm, Hint: "namespace"}
 	}
 	return read.OperandAt(read.OptionalField(req, "namespace", read.PlainText()))

@@ -74,6 +74,9 @@ type Environment struct {
 	// Object and Old are the request's objects; literal null where the operations
 	// have none.
 	Object, Old Operand
+	// Trigger is what the request is about where that is not the object: a rule with targets changes
+	// another one. It is nil else.
+	Trigger *Trigger
 	// Now is the environment of the new object while the old one is judged in its place, and
 	// nil else.
 	Now *Environment
@@ -90,6 +93,24 @@ type Environment struct {
 	// Loaded are the context entries that the query at hand names, and their values.
 	Loaded map[string]LoadedEntry
 }
+
+// A Trigger is what a request is about: its target, and its objects.
+type Trigger struct {
+	Target      native.Target
+	Object, Old Operand
+}
+
+// Requested is what the request is about.
+func (e Environment) Requested() Trigger {
+	if e.Trigger != nil {
+		return *e.Trigger
+	}
+	return Trigger{e.Target, e.Object, e.Old}
+}
+
+// AsStored tells that objects are looked at as they are behind their validation: all but those
+// that a rule changes on their way in.
+func (l *Lowering) AsStored() bool { return l.Rule.Mutate == nil || l.Rule.Mutate.Existing }
 
 // Inside is the same walk, whose environment and position may change without this one's.
 func (l *Lowering) Inside() *Lowering {

@@ -315,13 +315,12 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 		maps.Copy(fields, t.Type.Fields)
 	}
 	out.Fields = fields
-	mutates := l.Rule.Mutate != nil
 	if t.HasMetadata() {
 		meta := l.Opts.Schemas.ObjectMeta()
 		if !l.OfTemplate && t.HasName() {
 			meta = Named(meta)
 		}
-		if !l.OfTemplate && !mutates {
+		if !l.OfTemplate && l.AsStored() {
 			meta = validatedMeta(meta, t)
 		}
 		out.Fields["metadata"] = required("metadata", meta)
@@ -329,7 +328,7 @@ func ObjectType(l *Lowering, t native.Target) *schema.Type {
 	}
 	out.Fields["apiVersion"] = required("apiVersion", PlainText())
 	out.Fields["kind"] = required("kind", PlainText())
-	if mutates { // an object is changed before it is validated
+	if !l.AsStored() { // an object is changed before it is validated
 		return Unvalidated(&out)
 	}
 	return &out

@@ -30,7 +30,7 @@ func (c Choices) ForKyverno(version string) Choices {
 		c.Version = "v1beta1"
 	}
 	c.Translate.Guard, c.Translate.Mutations = translate.GuardNever, true
-	c.Translate.Generations, c.Translate.Library = true, true
+	c.Translate.Generations, c.Translate.Targets, c.Translate.Library = true, true, true
 	c.Emit.ExcludeNamespaces = []string{}
 	return c
 }
@@ -53,7 +53,7 @@ func (done *Compilation) toKyverno(c Choices) {
 			said := done.withdraw(r)
 			why = diag.Warnf(said.Pos, r.Codes[0], "%s; the rule stays as it is: %s", withoutWebhook(r.Reason), handwork(r.Codes[0], r))
 		}
-		r.Target, r.Codes, r.Reason, r.Objects, r.Mutating, r.Generating = translate.Webhook, []diag.Code{why.Code}, why.Message, nil, nil, nil
+		r.Target, r.Codes, r.Reason, r.Objects, r.Mutating, r.Generating, r.Existing = translate.Webhook, []diag.Code{why.Code}, why.Message, nil, nil, nil, nil
 		done.Diagnostics = append(done.Diagnostics, why)
 	}
 	natively := func(code diag.Code) bool { return code == diag.ConfigMapParams || code == diag.OwnObjects }
@@ -100,8 +100,9 @@ func handwork(code diag.Code, r *compile.Rule) string {
 		return "written by hand, it can ask resource.Get, resource.List, resource.Post or http.Get"
 	case diag.Roles:
 		return "ask for request.userInfo.groups instead, then convert again"
-	case diag.OtherRule:
-		return "write it as a MutatingPolicy with evaluation.mutateExisting"
+	}
+	if r.Source.Mutate != nil && r.Source.Mutate.Existing {
+		return "write it as a MutatingPolicy with evaluation.mutateExisting, or say it in another way and convert again"
 	}
 	return "write it in CEL by hand, or say it in another way and convert again"
 }
