@@ -211,7 +211,7 @@ func (t *Tail) readLines(a *tailed, lines *bufio.Reader, name string, last bool,
 		if size > 0 {
 			a.lines++
 		}
-		if line == nil && size > 0 {
+		if line == nil && size > 0 && t.Long != nil {
 			t.Long(name)
 		}
 		content := bytes.TrimSpace(line)
