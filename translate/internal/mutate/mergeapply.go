@@ -144,6 +144,7 @@ func (m *merging) appliedAlways(e edit, typ string) cel.Value {
 // entries are edits as entries of a map. Where one keeps what is there, its type is not known.
 func (m *merging) entries(edits []edit) (out []cel.Entry) {
 	mixed := slices.ContainsFunc(edits, func(e edit) bool { return !e.when.IsTrue() }) && len(edits) > 1
+	sure := true // that all entries are there
 	for _, e := range edits {
 		if mixed && e.when.IsTrue() && e.set.IsText() {
 			e.set = read.Dyn(e.set)
@@ -154,9 +155,9 @@ func (m *merging) entries(edits []edit) (out []cel.Entry) {
 			key = cel.Maybe(key)
 		}
 		out = append(out, cel.Entry{Key: key, Value: value})
-		mixed = mixed || optional
+		sure = sure && !optional
 	}
-	if m.Trigger != nil && !mixed { // what is read of the trigger is of a type that nobody knows
+	if m.Trigger != nil && !mixed && sure { // what is read of the trigger is of a type that nobody knows
 		values := make([]cel.Value, len(out))
 		for i, entry := range out {
 			values[i] = entry.Value
