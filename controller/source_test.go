@@ -73,6 +73,26 @@ func TestSamePolicyStaysTheSame(t *testing.T) {
 	}
 }
 
+// Since when a policy is what it is, by which reports know what it judged, changes with what it says:
+// not with its status, nor with the mode for all.
+func TestSinceWhen(t *testing.T) {
+	at := func(generation, time string) []string {
+		return []string{"generation: 1", "generation: " + generation + ", creationTimestamp: \"2026-01-01T10:00:00Z\", managedFields: [" +
+			"{manager: a, time: \"" + time + "\"}, {manager: b, subresource: status, time: \"2026-01-02T00:00:00Z\"}]"}
+	}
+	first := readSource(object(t, "1", at("1", "2026-01-01T11:00:00Z")...), "shadow", nil, nothing)
+	again := readSource(object(t, "2", at("1", "2026-01-01T12:00:00Z")...), "enforce", first, nothing)
+	other := readSource(object(t, "3", append(at("2", "2026-01-01T13:00:00Z"), "a: \"?*\"", "a: x")...), "enforce", again, nothing)
+	for name, c := range map[string]struct {
+		s    *policySource
+		want int
+	}{"at first": {first, 11}, "in another mode": {again, 11}, "with other rules": {other, 13}} {
+		if got := c.s.since.UTC().Hour(); got != c.want {
+			t.Errorf("%s: since %v, want %d o'clock", name, c.s.since.UTC(), c.want)
+		}
+	}
+}
+
 // The mode is what the policy says, or what is said for all; kvap's own kinds are
 // enforced. In shadow everything is audited.
 func TestMode(t *testing.T) {

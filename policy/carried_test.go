@@ -86,6 +86,7 @@ func TestEscapedBraces(t *testing.T) {
 		"in a comment of YAML":   {"# {{ .Values.b }}\nm: \"{{`{{ a }}`}}\"\n", "# {{ .Values.b }}\nm: \"{{ a }}\"\n"},
 		"JMESPath's literals":    {"m: \"{{ `[1]` }} {{ a }}\"\n", ""},
 		"nothing but literals":   {"m: \"{{ `[1]` }}\"\n", ""},
+		"what a cluster has":     {"{\"m\": \"{{`{{ a }}`}}\"}", ""},
 		"over several lines":     {"m: {{ `\n{{ a }}\n` }}\n", ""},
 	} {
 		want := c.want

@@ -17,6 +17,7 @@
 // exists or a variable resolves is for others.
 //
 // Start at parse.go, then rule.go; object.go is how a mapping is read. file.go
-// finds the documents, yaml.go and json.go make the nodes, expand.go is the step
-// for pod controllers.
+// finds the documents, yaml.go and json.go make the nodes, carried.go takes policies out of what
+// carries them, escape.go reads templates that only escape braces, and expand.go is the step for pod
+// controllers.
 package policy

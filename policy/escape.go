@@ -22,8 +22,12 @@ func escapedAction() *regexp.Regexp {
 }
 
 // unescaped is a file with the braces that such actions write; the same where some braces are not
-// escaped, or are so by something else.
+// escaped, or are so by something else. JSON is no template but what a cluster has, where an escape
+// that nobody rendered stands for itself.
 func unescaped(data []byte) []byte {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{{")) {
+		return data
+	}
 	if !bytes.Contains(data, []byte("{{`")) && !bytes.Contains(data, []byte("{{ `")) && !bytes.Contains(data, []byte(`"{{"`)) {
 		return data
 	}

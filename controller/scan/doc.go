@@ -5,8 +5,8 @@
 // or OpenReports, one for each object that violates something, by way of package
 // report. Objects are judged as a request to create them would be, by the judges of
 // `kvap eval`: native rules by what they are translated to, the others by the
-// interpreter. There is no user in such a request, so rules that ask for one, and
-// policies with background: false, are not asked.
+// interpreter. There is no user in such a request, so rules that ask for one are not asked. Policies
+// with background: false are asked, for reports, about what was written since they are as they are.
 //
 // How it works: an informer keeps a trace of each object of the kinds that rules are about, and one
 // of each report. What they tell becomes a task of a rate-limited queue: an object to judge. All
@@ -27,6 +27,7 @@
 // said; their reports stay.
 //
 // Start at Run (scanner.go). lead.go has the queue and the policies, follow.go the informers,
-// object.go what becomes of one object, and reports.go what is written. A Survey counts what
+// object.go what becomes of one object, admission.go which rules are asked, and reports.go what is
+// written. A Survey counts what
 // violates each rule, and writes nothing.
 package scan

@@ -33,7 +33,7 @@ type Policies struct {
 	// ForReports has those rules asked that reports tell of: also, of objects that were written since,
 	// those with background: false; and none of policies whose label says so.
 	ForReports bool
-	// Mutations has, for reports, rules asked that change objects: they pass where an object is as
+	// Mutations, beside ForReports, has rules asked that change objects: they pass where an object is as
 	// they make it, and say nothing of others.
 	Mutations bool
 	// Since is when policies became what they are.
@@ -117,7 +117,7 @@ func (j *Judge) opinions(ctx context.Context, o *unstructured.Unstructured, name
 	}
 	request.Scan, request.Namespace = true, namespace
 	opinions, err := j.judges.Judge(ctx, request)
-	if err == nil && j.policies.ForReports && j.policies.Mutations {
+	if err == nil && j.policies.Mutations {
 		done := j.judges.Mutate(ctx, request, opinions)
 		for i := range opinions {
 			if m := opinions[i].Mutation; m != nil && !reflect.DeepEqual(m.Before, done.Before) {

@@ -13,5 +13,5 @@
 //
 // It translates nothing itself; package compile does.
 //
-// Start at Compile (compile.go).
+// Start at Compile (compile.go). files.go writes a folder, and carried.go the documents of a hub in it.
 package convert
